@@ -1,0 +1,1 @@
+"""Benchmarks of odalib: one script per claim, each against a peer in the same run."""

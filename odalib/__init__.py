@@ -1,0 +1,46 @@
+"""Online deterministic annealing with the interface of scikit-learn.
+
+The public names below are imported on first use, so that ``import odalib`` by itself
+loads neither scikit-learn nor NumPy.
+"""
+
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from odalib import inspection
+    from odalib._versions import show_versions
+    from odalib.estimators import ODAClusterer
+    from odalib.model_selection import PathSearchCV
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ODAClusterer",
+    "PathSearchCV",
+    "__version__",
+    "inspection",
+    "show_versions",
+]
+
+_HOMES = {
+    "ODAClusterer": "odalib.estimators",
+    "PathSearchCV": "odalib.model_selection",
+    "show_versions": "odalib._versions",
+}
+_SUBMODULES = ("inspection",)
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+        # Kept, so that the next look-up does not come here.
+        globals()[name] = value
+        return value
+    if name in _SUBMODULES:
+        return import_module(f"odalib.{name}")
+    raise AttributeError(f"module 'odalib' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

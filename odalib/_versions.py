@@ -1,0 +1,50 @@
+"""What is installed, for reports of faults."""
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+from odalib import __version__
+
+_REQUIRED = ("numpy", "scipy", "scikit-learn", "joblib")
+_OPTIONAL = ("matplotlib", "pandas", "polars")
+
+
+def show_versions() -> None:
+    """Print the versions of Python, odalib and what odalib works with.
+
+    Packages that are optional and absent are shown as ``not installed``. The line
+    ``kernels`` tells which implementation of the inner loops serves. Paste the output
+    into a report of a fault.
+
+    Examples
+    --------
+    >>> import odalib
+    >>> odalib.show_versions()
+    python        3...
+    platform      ...
+    odalib        ...
+    numpy         ...
+    scipy         ...
+    scikit-learn  ...
+    joblib        ...
+    matplotlib    ...
+    pandas        ...
+    polars        ...
+    kernels       numpy reference
+    """
+    facts = {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "odalib": __version__,
+        **{name: _installed_version(name) for name in (*_REQUIRED, *_OPTIONAL)},
+        "kernels": "numpy reference",
+    }
+    for name, fact in facts.items():
+        print(f"{name:<13} {fact}")
+
+
+def _installed_version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,182 @@
+"""Annealing rows in memory: grow a codebook as the temperature falls."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from odalib.inference.annealing.bifurcation import gibbs_axes, split
+from odalib.inference.annealing.codebook import Codebook, divergence_between
+from odalib.inference.annealing.merging import merge_close, nearest_divergence
+from odalib.inference.annealing.path import describe_level
+
+__all__ = ["Growth", "cool", "grow"]
+
+# Power iterations for the first critical temperature, which sets the scale of
+# everything after it.
+FIRST_PASSES = 10
+# Temperatures below this fraction of the first critical one are rounding.
+COLDEST = 1e-14
+# Squared step to either side of a codevector that splits, in units of its critical
+# temperature: far enough to leave the saddle in a few steps, near enough to fall
+# back where no split is due. With perturbed codevectors, in units of the merging
+# distance: a pair that does not part must start within it.
+SPLIT_STEP, PERTURBATION = 0.1, 0.1
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What an annealing run found.
+
+    Attributes
+    ----------
+    levels : list of Level
+    codebook : Codebook
+        Of the last level, one fixed-point step on.
+    stop_reason : str
+    n_passes : int
+        Passes over the rows.
+    converged : bool
+        Whether every level met the tolerance (``split='perturb'`` only; growth by
+        critical temperatures takes a few steps per level and does not wait).
+    """
+
+    levels: list
+    codebook: Codebook
+    stop_reason: str
+    n_passes: int
+    converged: bool
+
+
+def grow(problem, schedule, on_level):
+    """Algorithm 1: cool, let codevectors split, until a rule stops it.
+
+    Parameters
+    ----------
+    problem : Problem
+    schedule : Schedule
+    on_level : callable
+        Called with every Level; growth stops where it returns True.
+
+    Returns
+    -------
+    Growth
+    """
+    rows, divergence = problem.rows, problem.divergence
+    mean = rows.reduce(lambda block, weights, _: weights @ block, 1)
+    codebook = Codebook((mean / rows.total_weight)[np.newaxis], np.ones(1))
+    moments = problem.moments(codebook, 1.0, problem.signs)
+    axes = gibbs_axes(problem, codebook, 1.0, moments, FIRST_PASSES)
+    n_passes = 2 + FIRST_PASSES
+    first_critical = float(axes.critical[0])
+    # Where all rows are equal, one level at a nominal temperature says all.
+    temperature = schedule.first_temperature(first_critical) or 1.0
+    coldest = COLDEST * first_critical
+    levels, converged, stop_reason = [], True, None
+    while stop_reason is None:
+        codebook = _bifurcate(divergence, schedule, codebook, axes, temperature)
+        codebook, n_steps, settled = _settle(problem, schedule, codebook, temperature)
+        moments = problem.moments(codebook, temperature, problem.signs)
+        axes = gibbs_axes(
+            problem, codebook, temperature, moments, schedule.axis_passes
+        )
+        n_passes += n_steps + 1 + schedule.axis_passes
+        converged = converged and settled
+        level = describe_level(
+            temperature,
+            codebook,
+            divergence,
+            moments,
+            problem.total_phi,
+            n_passes * rows.total_weight,
+        )
+        levels.append(level)
+        temperature *= schedule.cooling
+        stop_reason = schedule.stop_reason(level, temperature, n_passes)
+        if on_level(level):
+            stop_reason = "callback"
+        elif max(temperature, 0.0) <= coldest or axes.critical.max() <= coldest:
+            stop_reason = stop_reason or "distinct_rows"
+        codebook = moments.codebook(codebook)
+        kept = schedule.not_idle(codebook.weights)
+        codebook, axes = codebook.select(kept), axes.select(kept)
+    return Growth(levels, codebook, stop_reason, n_passes, converged)
+
+
+def _bifurcate(divergence, schedule, codebook, axes, temperature):
+    """Codebook in which the codevectors are doubled that split, or all."""
+    if schedule.split == "perturb":
+        chosen = np.ones(len(codebook), dtype=bool)
+        step = PERTURBATION * schedule.merge_tol * temperature
+        return split(
+            codebook, divergence, axes.directions, np.full(len(codebook), step), chosen
+        )
+    chosen = axes.critical > temperature
+    room = schedule.n_codevectors - len(codebook)
+    if chosen.sum() > room:
+        gain = np.where(chosen, axes.critical * codebook.weights, -np.inf)
+        chosen = np.zeros_like(chosen)
+        chosen[np.argsort(-gain, kind="stable")[:room]] = True
+    if not chosen.any():
+        return codebook
+    return split(
+        codebook, divergence, axes.directions, SPLIT_STEP * axes.critical, chosen
+    )
+
+
+def _settle(problem, schedule, codebook, temperature):
+    """Fixed-point steps at one temperature, then merging.
+
+    Returns
+    -------
+    codebook : Codebook
+    n_steps : int
+    settled : bool
+        Whether the tolerance was met; True where none is asked for.
+    """
+    divergence = problem.divergence
+    settled, n_steps = False, 0
+    while n_steps < schedule.max_steps and not settled:
+        previous = codebook
+        codebook = problem.moments(previous, temperature).codebook(previous)
+        n_steps += 1
+        kept = schedule.not_idle(codebook.weights)
+        if not kept.all():
+            codebook = codebook.select(kept)
+        elif schedule.tol is not None:
+            moved = divergence_between(divergence, codebook.points, previous)
+            scale = np.minimum(temperature, nearest_divergence(codebook, divergence))
+            settled = bool((moved <= schedule.tol * scale).all())
+    codebook, _ = merge_close(codebook, divergence, schedule.merge_tol * temperature)
+    return codebook, n_steps, settled or schedule.tol is None
+
+
+def cool(problem, codebook, temperature, cooling, n_levels, n_passes):
+    """Cool a codebook on with its number of codevectors held.
+
+    Every level takes two fixed-point steps; the moments of the second describe it.
+
+    Returns
+    -------
+    levels : list of Level
+    codebook : Codebook
+        One fixed-point step on from the last level.
+    """
+    levels = []
+    for _ in range(n_levels):
+        temperature *= cooling
+        for _ in range(2):
+            previous = codebook.select(codebook.weights > 0)
+            moments = problem.moments(previous, temperature)
+            codebook = moments.codebook(previous)
+        n_passes += 2
+        levels.append(
+            describe_level(
+                temperature,
+                previous,
+                problem.divergence,
+                moments,
+                problem.total_phi,
+                n_passes * problem.rows.total_weight,
+            )
+        )
+    return levels, codebook.select(codebook.weights > 0)

@@ -1,0 +1,139 @@
+"""Critical temperatures of codevectors, their axes, and splitting.
+
+A codevector ceases to be a minimum of the free energy at the temperature
+``T_i = eigmax(hessian phi(mu_i) C_i)``, ``C_i`` the covariance of the rows under
+its association (Mavridis & Baras, bifurcation theorem): ``2 eigmax(C_i)`` for the
+squared Euclidean divergence.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from odalib.inference.annealing.codebook import Codebook
+from odalib.kernels import reference as kernels
+
+__all__ = ["Axes", "cell_axes", "covectors_of", "gibbs_axes", "normalise", "split"]
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Leading axes of the codevectors.
+
+    Attributes
+    ----------
+    critical : array of shape (K,)
+        Critical temperatures, in units of the divergence. A power iteration
+        approaches them from below.
+    directions : array of shape (K, d)
+        Axes v with ``v' hessian phi(mu) v = 1``; zero where the rows of a
+        codevector do not vary.
+    """
+
+    critical: np.ndarray
+    directions: np.ndarray
+
+    def select(self, kept):
+        return Axes(self.critical[kept], self.directions[kept])
+
+
+def gibbs_axes(problem, codebook, temperature, moments, n_passes):
+    """Axes of the covariances under the Gibbs association.
+
+    Parameters
+    ----------
+    moments : Moments
+        Collected with the random signs of the rows as multipliers, under the same
+        codebook and temperature.
+    n_passes : int
+        Power iterations; each is a pass over the rows. With none, the directions
+        are random combinations of the rows about their codevector.
+    """
+    axes = normalise(problem.divergence, codebook, moments.axis, moments.weight)
+    for _ in range(n_passes):
+        covectors = covectors_of(problem.divergence, codebook, axes)
+        moments = problem.moments(codebook, temperature, covectors)
+        axes = normalise(problem.divergence, codebook, moments.axis, moments.weight)
+    return axes
+
+
+def cell_axes(problem, codebook, cells, labels, n_passes):
+    """Axes of the covariances of the cells of a partition."""
+
+    def axis_sums(multipliers):
+        by_row = multipliers.ndim == 1
+        return problem.rows.reduce(
+            lambda block, weights, span: kernels.cell_axis_sums(
+                block,
+                weights,
+                labels[span],
+                codebook.points,
+                multipliers[span] if by_row else multipliers,
+            ),
+            len(codebook),
+        )
+
+    sums = axis_sums(problem.signs)
+    axes = normalise(problem.divergence, codebook, sums, cells.weight)
+    for _ in range(n_passes):
+        sums = axis_sums(covectors_of(problem.divergence, codebook, axes))
+        axes = normalise(problem.divergence, codebook, sums, cells.weight)
+    return axes
+
+
+def covectors_of(divergence, codebook, axes):
+    """Hessian of ``phi`` times the axes: multipliers of the next power iteration."""
+    return divergence.hessian_product(codebook.inside(divergence), axes.directions)
+
+
+def normalise(divergence, codebook, axis_sums, weight):
+    """Axes from the sums of one pass of the power iteration on ``C hessian``."""
+    vectors = axis_sums / np.where(weight > 0, weight, 1.0)[:, np.newaxis]
+    curvature = divergence.hessian_product(codebook.inside(divergence), vectors)
+    critical = np.sqrt(np.einsum("ij,ij->i", vectors, curvature))
+    length = critical[:, np.newaxis]
+    directions = np.divide(
+        vectors, length, out=np.zeros_like(vectors), where=length > 0
+    )
+    return Axes(critical, directions)
+
+
+def split(codebook, divergence, directions, squared_steps, chosen):
+    """Replace each chosen codevector by two beside it, of half its weight.
+
+    Parameters
+    ----------
+    directions : array of shape (K, d)
+        Of unit length in the Hessian of ``phi``.
+    squared_steps : array of shape (K,)
+        Squared lengths of the steps to either side, in units of the divergence.
+        A step that leaves the domain of the divergence is halved until it does
+        not.
+    chosen : bool array of shape (K,)
+
+    Returns
+    -------
+    Codebook
+        The others first, in their order, then all first parts, all second parts.
+    """
+    parents = codebook.points[chosen]
+    steps = np.sqrt(squared_steps[chosen])[:, np.newaxis] * directions[chosen]
+    if not _inside(divergence, parents, steps):
+        for parent, step in zip(parents, steps, strict=True):
+            while not _inside(divergence, parent[np.newaxis], step[np.newaxis]):
+                step *= 0.5
+    half = codebook.weights[chosen] / 2.0
+    return Codebook(
+        np.concatenate([codebook.points[~chosen], parents + steps, parents - steps]),
+        np.concatenate([codebook.weights[~chosen], half, half]),
+    )
+
+
+def _inside(divergence, points, steps):
+    """Whether ``points + steps`` and ``points - steps`` are in the domain."""
+    try:
+        divergence.check_domain(points + steps)
+        divergence.check_domain(points - steps)
+    except ValueError:
+        return False
+    return True

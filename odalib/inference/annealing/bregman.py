@@ -1,0 +1,371 @@
+"""Bregman divergences: four small functions each, one affine form for all.
+
+``d(x, mu) = phi(x) - phi(mu) - <grad phi(mu), x - mu>`` for a strictly convex
+``phi``. Its centroid is the mean for every ``phi`` (Banerjee et al. 2005), it is
+affine in ``x`` up to ``phi(x)``, and merging cells of weights ``a``, ``b`` raises
+the distortion by ``a phi(mu_a) + b phi(mu_b) - (a + b) phi(mu_ab)``: nothing else
+in the annealing code depends on which divergence it serves.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import logit, xlog1py, xlogy
+
+__all__ = [
+    "DIVERGENCES",
+    "BregmanDivergence",
+    "as_divergence",
+    "tangent_planes",
+]
+
+# A codevector coordinate on the boundary of the domain has an infinite gradient.
+# Gradients are taken this fraction of the column mean inside, which exceeds the
+# rounding of a mean and is below anything that moves an association.
+BOUNDARY = 1e-10
+
+
+class BregmanDivergence:
+    """Base of the divergences; subclass it or pass any object with its methods.
+
+    A user-defined divergence needs ``phi``, ``gradient``, ``check_domain`` and
+    one of ``hessian_diagonal`` and ``hessian_product``.
+
+    Attributes
+    ----------
+    name : str
+        Used in error messages.
+    translation_invariant : bool
+        Whether ``d(x + a, mu + a) = d(x, mu)``; the data are then centred before
+        any product is formed, so that an offset costs no digits.
+    """
+
+    name = "user-defined"
+    translation_invariant = False
+
+    def phi(self, rows):
+        """Convex function of every row; (n, d) array or CSR to (n,)."""
+        raise NotImplementedError
+
+    def gradient(self, points):
+        """Gradient of ``phi`` at every point; (K, d) to (K, d)."""
+        raise NotImplementedError
+
+    def hessian_diagonal(self, points):
+        """Diagonal of the Hessian of a separable ``phi``; (K, d) to (K, d)."""
+        raise NotImplementedError
+
+    def hessian_product(self, points, vectors):
+        """Hessian at point i times vector i; two (K, d) arrays to (K, d)."""
+        return self.hessian_diagonal(points) * vectors
+
+    def check_domain(self, rows):
+        """Raise ValueError if a row lies outside the domain of ``phi``."""
+
+    def interior(self, points, mean):
+        """Points moved off the boundary of the domain; ``mean`` is the data's."""
+        return points
+
+    def bind(self, rows):
+        """Divergence with whatever it learns from the training rows."""
+        return self
+
+
+class _Separable(BregmanDivergence):
+    """``phi(x) = sum_j f(x_j)`` with ``f(0) = 0`` wherever 0 is in the domain."""
+
+    def _elementwise(self, values):
+        raise NotImplementedError
+
+    def phi(self, rows):
+        if sp.issparse(rows):
+            terms = rows.copy()
+            terms.data = self._elementwise(rows.data)
+            return np.asarray(terms.sum(axis=1)).ravel()
+        return self._elementwise(rows).sum(axis=1)
+
+
+class SquaredEuclidean(_Separable):
+    """``||x - mu||^2`` on the real numbers."""
+
+    name = "squared Euclidean"
+    translation_invariant = True
+
+    def _elementwise(self, values):
+        return np.square(values)
+
+    def phi(self, rows):
+        if sp.issparse(rows):
+            return super().phi(rows)
+        return np.einsum("ij,ij->i", rows, rows)
+
+    def gradient(self, points):
+        return 2.0 * points
+
+    def hessian_diagonal(self, points):
+        return np.full_like(points, 2.0)
+
+
+class Mahalanobis(BregmanDivergence):
+    """``(x - mu)' P (x - mu)`` for a positive semi-definite precision P.
+
+    Parameters
+    ----------
+    precision : array-like of shape (d, d), default=None
+        None learns the inverse of the covariance of the training rows; directions
+        in which the rows do not vary (below 1e-10 of the largest variance) then
+        carry no weight.
+    """
+
+    name = "Mahalanobis"
+    translation_invariant = True
+
+    def __init__(self, precision=None):
+        if precision is not None:
+            precision = np.array(precision, dtype=np.float64)
+            if precision.ndim != 2 or precision.shape[0] != precision.shape[1]:
+                raise ValueError(
+                    "precision of the Mahalanobis divergence must be a square "
+                    f"matrix, got shape {precision.shape}."
+                )
+            scale = np.abs(precision).max()
+            if not np.isfinite(scale) or not np.allclose(
+                precision, precision.T, rtol=0, atol=1e-10 * scale
+            ):
+                raise ValueError(
+                    "precision of the Mahalanobis divergence must be finite and "
+                    "symmetric."
+                )
+            smallest = np.linalg.eigvalsh(precision)[0]
+            if smallest < -1e-10 * scale:
+                raise ValueError(
+                    "precision of the Mahalanobis divergence must be positive "
+                    f"semi-definite; its smallest eigenvalue is {smallest:.3g}."
+                )
+        self.precision = precision
+
+    def bind(self, rows):
+        if self.precision is not None:
+            if len(self.precision) != rows.n_features:
+                raise ValueError(
+                    f"X has {rows.n_features} features, but the precision of the "
+                    f"Mahalanobis divergence is for {len(self.precision)}."
+                )
+            return self
+        variances, axes = np.linalg.eigh(rows.covariance())
+        kept = variances > 1e-10 * variances[-1]
+        scaled = axes[:, kept] / np.sqrt(variances[kept])
+        return Mahalanobis(scaled @ scaled.T)
+
+    def phi(self, rows):
+        product = rows @ self.precision
+        if sp.issparse(rows):
+            return np.asarray(rows.multiply(product).sum(axis=1)).ravel()
+        return np.einsum("ij,ij->i", product, rows)
+
+    def gradient(self, points):
+        return 2.0 * (points @ self.precision)
+
+    def hessian_product(self, points, vectors):
+        return 2.0 * (vectors @ self.precision)
+
+
+class KullbackLeibler(_Separable):
+    """Generalised: ``sum_j x_j log(x_j / mu_j) - x_j + mu_j`` on ``x >= 0``.
+
+    A column that is zero in all rows drops out.
+    """
+
+    name = "Kullback-Leibler"
+
+    def _elementwise(self, values):
+        return xlogy(values, values) - values
+
+    def gradient(self, points):
+        return np.log(points, out=np.zeros_like(points), where=points > 0)
+
+    def hessian_diagonal(self, points):
+        return np.divide(1.0, points, out=np.zeros_like(points), where=points > 0)
+
+    def check_domain(self, rows):
+        _refuse(self.name, rows, lambda x: x < 0, "x >= 0", "Negative values in data")
+
+    def interior(self, points, mean):
+        return np.maximum(points, BOUNDARY * mean)
+
+
+class ItakuraSaito(_Separable):
+    """``sum_j x_j / mu_j - log(x_j / mu_j) - 1`` on ``x > 0``."""
+
+    name = "Itakura-Saito"
+
+    def _elementwise(self, values):
+        return -np.log(values)
+
+    def gradient(self, points):
+        return -1.0 / points
+
+    def hessian_diagonal(self, points):
+        return points**-2.0
+
+    def check_domain(self, rows):
+        if sp.issparse(rows):
+            stored = np.diff(rows.indptr)
+            short = np.flatnonzero(stored < rows.shape[1])
+            if short.size:
+                raise ValueError(
+                    f"The {self.name} divergence takes x > 0, but row {short[0]} of "
+                    "the sparse X holds zeros. Add a small constant, or use "
+                    "divergence='kullback_leibler', which takes zeros."
+                )
+        _refuse(self.name, rows, lambda x: x <= 0, "x > 0", "Negative or zero values")
+
+
+class Logistic(_Separable):
+    """Logistic loss, or binary relative entropy, on ``0 <= x <= 1``.
+
+    ``sum_j x_j log(x_j / mu_j) + (1 - x_j) log((1 - x_j) / (1 - mu_j))``.
+    """
+
+    name = "logistic"
+
+    def _elementwise(self, values):
+        return xlogy(values, values) + xlog1py(1.0 - values, -values)
+
+    def gradient(self, points):
+        return np.where((points > 0) & (points < 1), logit(self._inside(points)), 0.0)
+
+    def hessian_diagonal(self, points):
+        inside = self._inside(points)
+        return np.where(inside == points, 1.0 / (inside * (1.0 - inside)), 0.0)
+
+    @staticmethod
+    def _inside(points):
+        """Replace 0 and 1, where a column is constant and drops out, by 1/2."""
+        return np.where((points > 0) & (points < 1), points, 0.5)
+
+    def check_domain(self, rows):
+        _refuse(
+            self.name, rows, lambda x: (x < 0) | (x > 1), "0 <= x <= 1", "Values outside"
+        )
+
+    def interior(self, points, mean):
+        low, high = BOUNDARY * mean, BOUNDARY * (1.0 - mean)
+        return np.minimum(np.maximum(points, low), 1.0 - high)
+
+
+class _UserDivergence(BregmanDivergence):
+    """Gives a user's object the methods it does not define."""
+
+    def __init__(self, divergence):
+        self.divergence = divergence
+        self.name = getattr(divergence, "name", type(divergence).__name__)
+
+    def phi(self, rows):
+        dense = rows.toarray() if sp.issparse(rows) else rows
+        values = np.asarray(self.divergence.phi(dense), dtype=np.float64)
+        if values.shape != (rows.shape[0],):
+            raise ValueError(
+                f"phi of the divergence {self.name} must return one number per row, "
+                f"shape ({rows.shape[0]},), got {values.shape}."
+            )
+        return values
+
+    def gradient(self, points):
+        return np.asarray(self.divergence.gradient(points), dtype=np.float64)
+
+    def hessian_product(self, points, vectors):
+        if hasattr(self.divergence, "hessian_product"):
+            product = self.divergence.hessian_product(points, vectors)
+        else:
+            product = self.divergence.hessian_diagonal(points) * vectors
+        return np.asarray(product, dtype=np.float64)
+
+    def check_domain(self, rows):
+        self.divergence.check_domain(rows.toarray() if sp.issparse(rows) else rows)
+
+
+DIVERGENCES = {
+    "squared_euclidean": SquaredEuclidean,
+    "kullback_leibler": KullbackLeibler,
+    "itakura_saito": ItakuraSaito,
+    "mahalanobis": Mahalanobis,
+    "logistic": Logistic,
+}
+
+
+def as_divergence(divergence):
+    """Divergence for a name or a user's object.
+
+    Parameters
+    ----------
+    divergence : str or object
+        A key of `DIVERGENCES`, a `BregmanDivergence`, or an object with ``phi``,
+        ``gradient``, ``check_domain`` and ``hessian_diagonal`` or
+        ``hessian_product``.
+
+    Returns
+    -------
+    BregmanDivergence
+
+    Raises
+    ------
+    ValueError
+        For an unknown name.
+    TypeError
+        For an object that lacks one of the methods; it is named.
+    """
+    if isinstance(divergence, BregmanDivergence):
+        return divergence
+    if isinstance(divergence, str):
+        if divergence not in DIVERGENCES:
+            raise ValueError(
+                f"Unknown divergence {divergence!r}; take one of "
+                f"{sorted(DIVERGENCES)} or an object with the methods phi, "
+                "gradient, hessian_diagonal and check_domain."
+            )
+        return DIVERGENCES[divergence]()
+    missing = [
+        method
+        for method in ("phi", "gradient", "check_domain")
+        if not callable(getattr(divergence, method, None))
+    ]
+    if not any(
+        callable(getattr(divergence, method, None))
+        for method in ("hessian_diagonal", "hessian_product")
+    ):
+        missing.append("hessian_diagonal")
+    if missing:
+        raise TypeError(
+            f"The divergence {type(divergence).__name__} lacks the methods {missing}."
+        )
+    return _UserDivergence(divergence)
+
+
+def tangent_planes(divergence, points, mean):
+    """Gradients (K, d) and offsets (K,) of the affine form of the divergence.
+
+    ``d(x, mu_i) = phi(x) + offset_i - <gradient_i, x>``.
+    """
+    inside = divergence.interior(points, mean)
+    gradients = divergence.gradient(inside)
+    offsets = np.einsum("ij,ij->i", gradients, inside) - divergence.phi(inside)
+    return gradients, offsets
+
+
+def _refuse(name, rows, is_outside, domain, what):
+    """Raise for the first entry outside the domain, and say which it is."""
+    values = rows.data if sp.issparse(rows) else rows
+    outside = is_outside(values)
+    if not outside.any():
+        return
+    if sp.issparse(rows):
+        position = int(np.flatnonzero(outside)[0])
+        row = int(np.searchsorted(rows.indptr, position, side="right")) - 1
+        column, value = int(rows.indices[position]), values[position]
+    else:
+        row, column = (int(index) for index in np.argwhere(outside)[0])
+        value = values[row, column]
+    raise ValueError(
+        f"{what}: the {name} divergence takes {domain}, but row {row}, "
+        f"column {column} of X holds {value:g}."
+    )

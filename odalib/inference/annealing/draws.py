@@ -1,0 +1,113 @@
+"""Random numbers for rows that depend on what a row holds, not on where it stands.
+
+A fit then gives the same result when rows are reordered, when columns are
+reordered, when an integer weight replaces repeated rows, and when the data are
+multiplied by a power of two.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = ["draw_sample", "next_uniforms", "row_uniforms"]
+
+_SPAN = 4096
+
+
+def row_uniforms(X, seed):
+    """Uniform numbers in (0, 1], one per row, from a seeded hash of its entries.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+    seed : int
+        Another seed gives independent numbers.
+
+    Returns
+    -------
+    uniforms : array of shape (n,)
+    """
+    return _to_uniform(_mix(_row_hash(X, ordered=False) + _mix(np.uint64(seed))))
+
+
+def next_uniforms(uniforms):
+    """Fresh uniform numbers from earlier ones, row by row."""
+    return _to_uniform(_mix(uniforms.view(np.uint64)))
+
+
+def draw_sample(X, row_weights, importance, uniforms, size):
+    """Priority sample of distinct rows, unbiased for every weighted sum.
+
+    Distinct row i of total weight ``w_i`` and importance ``s_i`` has priority
+    ``w_i s_i / u_i``. The ``size`` largest are kept, with weight
+    ``max(w_i, q / s_i)``, q the largest priority left out (Duffield, Lund &
+    Thorup 2007).
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+    row_weights, importance, uniforms : arrays of shape (n,)
+        Positive.
+    size : int
+
+    Returns
+    -------
+    indices : array of int
+        One row of each kept group of equal rows, ascending.
+    weights : array
+        Weights that make weighted sums over the sample unbiased.
+    """
+    _, first, group = np.unique(
+        _row_hash(X, ordered=True), return_index=True, return_inverse=True
+    )
+    weights, importance = np.bincount(group, row_weights), importance[first]
+    priority = weights * importance / uniforms[first]
+    kept, threshold = np.arange(len(first)), 0.0
+    if len(first) > size:
+        order = np.argpartition(-priority, size)
+        kept, threshold = order[:size], priority[order[size]]
+    kept = kept[np.argsort(first[kept])]
+    return first[kept], np.maximum(weights[kept], threshold / importance[kept])
+
+
+def _row_hash(X, *, ordered):
+    """64-bit hash of every row; the order of the columns counts if ``ordered``."""
+    values = X.data if sp.issparse(X) else X
+    largest = max((np.abs(part).max(initial=0) for part in _parts(values)), default=0)
+    exponent = -int(np.frexp(float(largest))[1])
+    hashes = np.empty(X.shape[0], dtype=np.uint64)
+    salts = _mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64)) * np.uint64(ordered)
+    for start in range(0, X.shape[0], _SPAN):
+        rows = X[start : start + _SPAN]
+        if sp.issparse(rows):
+            entries = _hash_entries(rows.data, salts[rows.indices], exponent)
+            sums = np.zeros(rows.shape[0], dtype=np.uint64)
+            owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+            np.add.at(sums, owner, entries)
+        else:
+            sums = _hash_entries(rows, salts, exponent).sum(axis=1, dtype=np.uint64)
+        hashes[start : start + _SPAN] = sums
+    return hashes
+
+
+def _hash_entries(values, salts, exponent):
+    """Hash of entries; zero hashes to zero, so that sparse and dense agree."""
+    scaled = np.ldexp(values.astype(np.float64), exponent)
+    entries = _mix(scaled.view(np.uint64) + salts)
+    return np.where(scaled == 0, np.uint64(0), entries)
+
+
+def _parts(values):
+    return (values[start : start + _SPAN] for start in range(0, len(values), _SPAN))
+
+
+def _mix(bits):
+    """Finaliser of the splitmix64 generator: every input bit moves every output."""
+    with np.errstate(over="ignore"):
+        bits = bits + np.uint64(0x9E3779B97F4A7C15)
+        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+def _to_uniform(bits):
+    return ((bits >> np.uint64(11)) + np.uint64(1)) * 2.0**-53

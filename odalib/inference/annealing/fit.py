@@ -1,0 +1,199 @@
+"""The whole in-memory fit: anneal a sample, refine, finish on all rows."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from odalib.inference.annealing.anneal import cool, grow
+from odalib.inference.annealing.codebook import Codebook, assign
+from odalib.inference.annealing.draws import draw_sample, row_uniforms
+from odalib.inference.annealing.merging import merge_down
+from odalib.inference.annealing.plateau import longest_plateau
+from odalib.inference.annealing.problem import Problem
+from odalib.inference.annealing.refine import exchange, harden, hierarchy
+from odalib.inference.annealing.rows import RowBlocks
+
+__all__ = ["Solution", "fit_rows"]
+
+# Codevectors grown, as multiples of those asked for, before merging down: the two
+# anneals end in different minima, and the better one is kept.
+OVERSHOOTS = (2.0, 1.5)
+# Rows annealed; more add time and nothing that the finish on all rows does not.
+SAMPLE_SIZE = 10_000
+# Levels after merging down, to zero temperature for all that matters.
+COOL_LEVELS, COOL_FACTOR = 6, 0.5
+# Hard assignment steps on the sample, and on all rows after it.
+HARD_STEPS, FULL_STEPS = 300, 20
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a fit found; codebooks are in shifted coordinates.
+
+    Attributes
+    ----------
+    codebook : Codebook
+    temperature : float
+        Last positive temperature.
+    levels : list of Level
+    hierarchy : list of Codebook
+        Large to small.
+    n_passes : int
+    converged : bool
+    stop_reason : str
+    plateau_strength : float or None
+        Where the number of codevectors was chosen by the fit.
+    """
+
+    codebook: Codebook
+    temperature: float
+    levels: list
+    hierarchy: list
+    n_passes: int
+    converged: bool
+    stop_reason: str
+    plateau_strength: float | None
+
+
+def fit_rows(
+    X, row_weights, shift, divergence, schedule, *, choose, tol, seed, n_jobs, on_level
+):
+    """Anneal rows in memory.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+    row_weights : array of shape (n,)
+        Positive.
+    shift : array of shape (d,) or None
+        Subtracted from the rows.
+    divergence : BregmanDivergence
+        Bound to the rows.
+    schedule : Schedule
+        Its ``n_codevectors`` is the number wanted, or the largest to choose from.
+    choose : bool
+        Choose the number of codevectors from the path.
+    tol : float
+        Relative fall of the distortion at which hard assignment has converged.
+    seed : int
+    n_jobs : int
+    on_level : callable
+        Called with every Level; annealing stops where it returns True.
+
+    Returns
+    -------
+    Solution
+    """
+    everything = RowBlocks(X, row_weights, shift, n_jobs)
+    uniforms = row_uniforms(X, seed)
+    whole = problem = Problem(everything, divergence, uniforms)
+    if len(row_weights) > SAMPLE_SIZE:
+        problem = _sample(X, whole, seed)
+    random = np.random.default_rng(seed)
+
+    growth, partition, n_passes = _best_anneal(problem, schedule, choose, tol, on_level)
+    if partition is None:
+        codebook, _ = merge_down(growth.codebook, divergence, schedule.n_codevectors)
+        return Solution(
+            codebook,
+            growth.levels[-1].temperature,
+            growth.levels,
+            hierarchy(problem, codebook),
+            n_passes,
+            growth.converged and growth.stop_reason != "max_iter",
+            growth.stop_reason,
+            None,
+        )
+    partition = exchange(problem, partition, tol, random)
+    n_passes += partition.n_steps
+    codebooks = hierarchy(problem, partition.codebook)
+    strength = None
+    temperature = growth.levels[-1].temperature
+    if choose:
+        n_chosen, temperature, strength = longest_plateau(growth.levels)
+        start = smallest_above(codebooks, n_chosen, divergence)
+        partition = harden(problem, start, n_chosen, HARD_STEPS, tol)
+        partition = exchange(problem, partition, tol, random)
+        n_passes += partition.n_steps
+    if whole is not problem:
+        n_codevectors = len(partition.codebook)
+        partition = harden(whole, partition.codebook, n_codevectors, FULL_STEPS, tol)
+        n_passes += partition.n_steps
+    fewer = len(partition.codebook) < schedule.n_codevectors and not choose
+    return Solution(
+        partition.codebook,
+        temperature,
+        growth.levels,
+        codebooks,
+        n_passes,
+        growth.converged and partition.converged,
+        "distinct_rows" if fewer else "plateau" if choose else "n_clusters",
+        strength,
+    )
+
+
+def _sample(X, whole, seed):
+    """Problem of a sample of the rows.
+
+    Rows are drawn with odds of their weight times the mean of one and their share
+    of the distortion about the mean (Bachem, Lucic & Krause 2018): few rows far
+    out can make much of the distortion, and a uniform sample misses them.
+    """
+    rows, divergence = whole.rows, whole.divergence
+    mean = rows.reduce(lambda block, weights, _: weights @ block, 1)
+    codebook = Codebook((mean / rows.total_weight)[np.newaxis], np.ones(1))
+    away = np.maximum(whole.phi - assign(rows, divergence, codebook)[1], 0.0)
+    average = rows.row_weights @ away / rows.total_weight
+    importance = 0.5 + 0.5 * away / average if average > 0 else np.ones_like(away)
+    kept, weights = draw_sample(
+        X, rows.row_weights, importance, whole.uniforms, SAMPLE_SIZE
+    )
+    # The draw favours small numbers, so the sample gets numbers of its own.
+    uniforms = row_uniforms(X[kept], seed + 1)
+    return Problem(rows.take(kept, weights), divergence, uniforms)
+
+
+def smallest_above(codebooks, n_codevectors, divergence):
+    """Codebook of a size, merged down from the next larger of a hierarchy."""
+    larger = [codebook for codebook in codebooks if len(codebook) >= n_codevectors]
+    return merge_down(larger[-1], divergence, n_codevectors)[0]
+
+
+def _best_anneal(problem, schedule, choose, tol, on_level):
+    """Best of the anneals that grew the number wanted, merged down and hardened.
+
+    Returns
+    -------
+    growth : Growth
+    partition : Partition or None
+        None where another rule than the number of codevectors ended growth.
+    n_passes : int
+        Of all anneals.
+    """
+    wanted = schedule.n_codevectors
+    several = schedule.split == "critical" and not choose
+    best, n_passes = None, 0
+    for overshoot in OVERSHOOTS if several else OVERSHOOTS[-1:]:
+        limit = int(np.ceil(overshoot * wanted))
+        growth = grow(problem, replace(schedule, n_codevectors=limit), on_level)
+        n_passes += growth.n_passes
+        if growth.stop_reason == "callback" or (
+            growth.stop_reason in ("target_distortion", "min_temperature", "max_iter")
+            and len(growth.codebook) < wanted
+        ):
+            return growth, None, n_passes
+        codebook, _ = merge_down(growth.codebook, problem.divergence, wanted)
+        cooled, codebook = cool(
+            problem,
+            codebook,
+            growth.levels[-1].temperature,
+            COOL_FACTOR,
+            COOL_LEVELS,
+            growth.n_passes,
+        )
+        growth = replace(growth, levels=growth.levels + cooled)
+        partition = harden(problem, codebook, wanted, HARD_STEPS, tol)
+        n_passes += 2 * COOL_LEVELS + partition.n_steps
+        if best is None or partition.distortion < best[1].distortion:
+            best = growth, partition
+    return *best, n_passes

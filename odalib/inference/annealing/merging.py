@@ -1,0 +1,119 @@
+"""Merging codevectors: those that did not part, and down to a given number."""
+
+import numpy as np
+
+from odalib.inference.annealing.bregman import tangent_planes
+from odalib.inference.annealing.codebook import Codebook
+
+__all__ = ["distortion_rise", "merge_close", "merge_down", "nearest_divergence"]
+
+# Elements of a work array over pairs of codevectors and features.
+PAIR_ELEMENTS = 2**20
+
+
+def merge_close(codebook, divergence, threshold):
+    """Merge pairs until ``min(d(mu_i, mu_j), d(mu_j, mu_i)) >= threshold`` for all.
+
+    Returns
+    -------
+    codebook : Codebook
+    groups : array of shape (K,)
+        Which codevector of the result each one went into.
+    """
+
+    def costs(points, weights, index=None):
+        gradients, offsets = tangent_planes(divergence, points, weights @ points)
+        values = divergence.phi(points)
+        if index is None:
+            return _between(values, offsets, gradients, points)
+        return np.minimum(
+            values[index] + offsets - gradients @ points[index],
+            values + offsets[index] - points @ gradients[index],
+        )
+
+    return _agglomerate(codebook, costs, threshold=threshold)
+
+
+def nearest_divergence(codebook, divergence):
+    """Divergence to or from the nearest other codevector, shape (K,)."""
+    gradients, offsets = codebook.planes(divergence)
+    values = divergence.phi(codebook.points)
+    between = _between(values, offsets, gradients, codebook.points)
+    np.fill_diagonal(between, np.inf)
+    return between.min(axis=1)
+
+
+def _between(values, offsets, gradients, points):
+    """``min(d(mu_i, mu_j), d(mu_j, mu_i))`` for all pairs, shape (K, K)."""
+    between = values[:, np.newaxis] + offsets - points @ gradients.T
+    return np.minimum(between, between.T)
+
+
+def merge_down(codebook, divergence, n_codevectors):
+    """Merge down to a number of codevectors by the least rise of the distortion.
+
+    Ward's rule for a Bregman divergence. Returns as `merge_close`.
+    """
+
+    def costs(points, weights, index=None):
+        values = divergence.phi(points)
+        if index is not None:
+            return _rises(divergence, points, weights, values, [index])[0]
+        return distortion_rise(Codebook(points, weights), divergence)
+
+    return _agglomerate(codebook, costs, n_left=n_codevectors)
+
+
+def distortion_rise(codebook, divergence):
+    """Rise of the mean distortion when codevectors i and j merge, shape (K, K)."""
+    points, weights = codebook.points, codebook.weights
+    values = divergence.phi(points)
+    step = max(1, PAIR_ELEMENTS // max(points.size, 1))
+    return np.concatenate(
+        [
+            _rises(divergence, points, weights, values, range(i, min(i + step, len(points))))
+            for i in range(0, len(points), step)
+        ]
+    )
+
+
+def _rises(divergence, points, weights, values, indices):
+    """``w_i phi(mu_i) + w_j phi(mu_j) - (w_i + w_j) phi(mu_ij)`` for rows i."""
+    indices = list(indices)
+    sums = weights[indices, None] + weights
+    share = weights[indices, None] / sums
+    merged = share[..., None] * points[indices, None] + (1.0 - share[..., None]) * points
+    at_merged = divergence.phi(merged.reshape(-1, points.shape[1])).reshape(sums.shape)
+    own = weights * values
+    return own[indices, None] + own - sums * at_merged
+
+
+def _agglomerate(codebook, costs, *, threshold=np.inf, n_left=1):
+    """Merge the cheapest pair until none costs less, or ``n_left`` are left."""
+    n_codevectors = len(codebook)
+    groups = np.arange(n_codevectors)
+    n_alive = n_codevectors
+    if n_alive <= n_left:
+        return codebook, groups
+    points, weights = codebook.points.copy(), codebook.weights.copy()
+    table = costs(points, weights)
+    np.fill_diagonal(table, np.inf)
+    alive = np.ones(n_codevectors, dtype=bool)
+    while n_alive > n_left:
+        kept, gone = divmod(int(table.argmin()), n_codevectors)
+        if not table[kept, gone] < threshold:
+            break
+        weight = weights[kept] + weights[gone]
+        points[kept] = (
+            weights[kept] * points[kept] + weights[gone] * points[gone]
+        ) / weight
+        weights[kept], weights[gone] = weight, 0.0
+        groups[groups == gone] = kept
+        alive[gone] = False
+        n_alive -= 1
+        table[gone] = table[:, gone] = np.inf
+        row = np.where(alive, costs(points, weights, kept), np.inf)
+        row[kept] = np.inf
+        table[kept] = table[:, kept] = row
+    _, groups = np.unique(groups, return_inverse=True)
+    return Codebook(points[alive], weights[alive]), groups

@@ -1,0 +1,231 @@
+"""Hard assignments: the zero-temperature end of annealing, and what betters it."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from odalib.inference.annealing.bifurcation import cell_axes, split
+from odalib.inference.annealing.codebook import (
+    CellSums,
+    Codebook,
+    assign,
+    collect_cells,
+)
+from odalib.inference.annealing.draws import next_uniforms
+from odalib.inference.annealing.merging import merge_down
+
+__all__ = ["Partition", "exchange", "harden", "hierarchy"]
+
+# Squared step, in critical temperatures, from the mean of a cell to the means of
+# its halves, were it Gaussian.
+HALF_STEP = 1.0 / np.pi
+# An exchange splits at most this many cells, and gives up after so many rounds
+# without a gain. Rounds that come within MARGIN of a gain get MORE_STEPS.
+MAX_SPLIT, PATIENCE, MAX_ROUNDS = 8, 6, 30
+ROW_SHARE = 0.5
+FIRST_STEPS, MORE_STEPS, MARGIN, GAIN = 3, 6, 3e-3, 1e-6
+# Hierarchies keep every number of codevectors up to this one, and above it every
+# number that is this fraction of the next larger, so that storage stays small.
+ALL_LEVELS, LEVEL_RATIO = 64, 0.97
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition of the rows and the codebook of its cell means.
+
+    Attributes
+    ----------
+    codebook : Codebook
+    labels : array of shape (n,)
+    cells : CellSums
+    distortion : float
+        Sum of the weighted divergences of rows from the mean of their cell.
+    n_steps : int
+        Hard assignment steps that led here.
+    converged : bool
+    """
+
+    codebook: Codebook
+    labels: np.ndarray
+    cells: CellSums
+    distortion: float
+    n_steps: int
+    converged: bool
+
+
+def harden(problem, codebook, n_codevectors, max_steps, tol):
+    """Hard assignment steps until the distortion falls by no more than ``tol`` of it.
+
+    Every row goes to its nearest codevector, every codevector to the mean of its
+    rows. Empty cells are refilled, so that ``n_codevectors`` are left whenever
+    there are that many distinct rows.
+
+    Returns
+    -------
+    Partition
+    """
+    distortion, converged, n_steps = np.inf, False, 0
+    while n_steps < max_steps and not converged:
+        previous = distortion
+        labels, affinity = assign(problem.rows, problem.divergence, codebook)
+        cells = collect_cells(problem.rows, labels, len(codebook))
+        used = cells.weight > 0
+        refilled = used.sum() < n_codevectors
+        if refilled or not used.all():
+            labels = _refill(problem, codebook, labels, affinity, used, n_codevectors)
+            cells = collect_cells(problem.rows, labels, labels.max() + 1)
+        points = cells.total / cells.weight[:, np.newaxis]
+        distortion = problem.total_phi - float(
+            cells.weight @ problem.divergence.phi(points)
+        )
+        codebook = Codebook(points, cells.weight / cells.weight.sum())
+        n_steps += 1
+        converged = previous - distortion <= tol * abs(distortion)
+    return Partition(codebook, labels, cells, distortion, n_steps, converged)
+
+
+def _refill(problem, codebook, labels, affinity, used, n_codevectors):
+    """Labels without gaps, in which the farthest rows got cells of their own.
+
+    At most one row is taken from every cell, so that those taken are distinct;
+    rows that equal their codevector are not.
+    """
+    rows = problem.rows
+    labels = (np.cumsum(used) - 1)[labels]
+    points = codebook.points[used]
+
+    def on_block(block, span):
+        dense = block.toarray() if sp.issparse(block) else block
+        own = points[labels[span]]
+        scale = np.maximum(np.abs(dense), np.abs(own))
+        # The mean of equal rows differs from them by rounding.
+        return (np.abs(dense - own) > 1e-12 * scale).any(axis=1)
+
+    distinct = np.concatenate(rows.map(on_block, len(points)))
+    loss = np.where(distinct, rows.row_weights * (problem.phi - affinity), -np.inf)
+    order = np.argsort(-loss, kind="stable")
+    order = order[: np.count_nonzero(distinct)]
+    _, first = np.unique(labels[order], return_index=True)
+    taken = order[np.sort(first)][: max(n_codevectors - len(points), 0)]
+    labels[taken] = len(points) + np.arange(len(taken))
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def exchange(problem, partition, tol, random):
+    """Split some cells, merge as many pairs elsewhere, keep what lowers distortion.
+
+    Moves that neither annealing nor hard assignment makes. Cells are drawn with
+    odds proportional to what splitting them can gain, ``weight * T_critical``, and
+    split at random either along their axes or by a codevector on one of their
+    rows, drawn with odds proportional to its divergence: few rows far out leave no
+    trace in where the halves of a cell lie.
+
+    Parameters
+    ----------
+    problem : Problem
+    partition : Partition
+    tol : float
+        As in `harden`.
+    random : numpy.random.Generator
+
+    Returns
+    -------
+    Partition
+    """
+    n_codevectors = len(partition.codebook)
+    max_split = min(MAX_SPLIT, n_codevectors // 2)
+    n_steps, n_failed, axes = partition.n_steps, 0, None
+    uniforms = problem.uniforms
+    if max_split == 0:
+        return partition
+    for _ in range(MAX_ROUNDS):
+        if axes is None:
+            axes = _axes_of_cells(problem, partition)
+        cells = _draw_cells(partition, axes, random.integers(1, max_split + 1), random)
+        if random.random() < ROW_SHARE:
+            uniforms = next_uniforms(uniforms)
+            larger = _split_at_rows(problem, partition, cells, uniforms)
+        else:
+            larger = split(
+                partition.codebook,
+                problem.divergence,
+                axes.directions,
+                HALF_STEP * axes.critical,
+                cells,
+            )
+        candidate = _merge_back(problem, partition, larger, tol)
+        n_steps += candidate.n_steps
+        if candidate.distortion < partition.distortion * (1.0 - GAIN):
+            partition, axes, n_failed = candidate, None, 0
+        else:
+            n_failed += 1
+            if n_failed == PATIENCE:
+                break
+    return replace(partition, n_steps=n_steps)
+
+
+def _axes_of_cells(problem, partition):
+    return cell_axes(
+        problem, partition.codebook, partition.cells, partition.labels, 2
+    )
+
+
+def _draw_cells(partition, axes, n_cells, random):
+    """Mask of cells drawn without replacement, by perturbed log odds."""
+    odds = np.maximum(axes.critical, np.finfo(float).tiny) * partition.codebook.weights
+    order = np.argsort(-(np.log(odds) + random.gumbel(size=len(odds))))
+    drawn = np.zeros(len(odds), dtype=bool)
+    drawn[order[:n_cells]] = True
+    return drawn
+
+
+def _split_at_rows(problem, partition, cells, uniforms):
+    """Codebook with a further codevector on a row of each of the cells."""
+    inside = np.flatnonzero(cells[partition.labels])
+    labels = partition.labels[inside]
+    loss = problem.losses(inside, partition.codebook, labels)
+    # The least of exponential numbers at rates equal to the losses.
+    arrival = np.divide(
+        -np.log(uniforms[inside]), loss, out=np.full(len(loss), np.inf), where=loss > 0
+    )
+    order = np.argsort(arrival, kind="stable")
+    _, first = np.unique(labels[order], return_index=True)
+    points = problem.rows.dense(inside[order[first]])
+    codebook = partition.codebook
+    weights = np.where(cells, 0.5, 1.0) * codebook.weights
+    return Codebook(
+        np.concatenate([codebook.points, points]),
+        np.concatenate([weights, weights[cells]]),
+    )
+
+
+def _merge_back(problem, partition, larger, tol):
+    """Partition by the larger codebook, merged to the size of the old one."""
+    n_codevectors = len(partition.codebook)
+    larger = harden(problem, larger, len(larger), 1, tol).codebook
+    merged, _ = merge_down(larger, problem.divergence, n_codevectors)
+    first = harden(problem, merged, n_codevectors, FIRST_STEPS, tol)
+    if first.converged or first.distortion > partition.distortion * (1.0 + MARGIN):
+        return first
+    more = harden(problem, first.codebook, n_codevectors, MORE_STEPS, tol)
+    return replace(more, n_steps=1 + first.n_steps + more.n_steps)
+
+
+def hierarchy(problem, codebook):
+    """Codebooks of all sizes below the given one: merge, then two hard steps.
+
+    Returns
+    -------
+    list of Codebook
+        From large to small, the given codebook first.
+    """
+    levels = [codebook]
+    while len(codebook) > 1:
+        target = len(codebook) - 1
+        if target >= ALL_LEVELS:
+            target = max(ALL_LEVELS, int(LEVEL_RATIO * len(codebook)))
+        codebook, _ = merge_down(codebook, problem.divergence, target)
+        codebook = harden(problem, codebook, target, 2, 0.0).codebook
+        levels.append(codebook)
+    return levels

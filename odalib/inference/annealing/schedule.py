@@ -1,0 +1,82 @@
+"""When to cool, when to stop: the settings of an annealing run."""
+
+from dataclasses import dataclass
+
+__all__ = ["Schedule"]
+
+# Annealing starts this factor above the first critical temperature.
+START = 1.05
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Settings of one annealing run.
+
+    Attributes
+    ----------
+    n_codevectors : int
+        Growth ends with this many (K_max of Algorithm 1).
+    split : {'critical', 'perturb'}
+        Split the codevectors whose critical temperature exceeds the temperature,
+        along their axes; or perturb all and merge those that do not part.
+    cooling : float
+        Factor of the temperature from level to level (gamma).
+    max_temperature, min_temperature : float or None
+        Of the first and the last level, in units of the divergence; None takes
+        the first critical temperature of the data, and no end.
+    target_distortion : float or None
+        Mean divergence at which growth ends.
+    merge_tol : float
+        Codevectors nearer than this many temperatures merge (epsilon_n).
+    idle_tol : float
+        Codevectors of less weight than this are dropped (epsilon_r).
+    tol : float or None
+        A level has converged when no codevector moves by more than this many
+        temperatures (epsilon_c), nor by more than this share of the divergence to
+        its nearest neighbour, so that a pair that parts slowly is waited for. None
+        takes ``max_steps`` steps.
+    max_steps : int
+        Fixed-point steps per level.
+    axis_passes : int
+        Power iterations per level; each is a pass over the rows.
+    max_iter : int
+        Passes over the rows in all.
+    """
+
+    n_codevectors: int
+    split: str
+    cooling: float
+    max_temperature: float | None
+    min_temperature: float | None
+    target_distortion: float | None
+    merge_tol: float
+    idle_tol: float
+    tol: float | None
+    max_steps: int
+    axis_passes: int
+    max_iter: int
+
+    def first_temperature(self, critical):
+        """Temperature of the first level, given the first critical temperature."""
+        if self.max_temperature is not None:
+            return self.max_temperature
+        return START * critical
+
+    def not_idle(self, weights):
+        """Which codevectors stay, by their weights."""
+        return (weights >= self.idle_tol) & (weights > 0)
+
+    def stop_reason(self, level, next_temperature, n_passes):
+        """Why growth ends after this level, or None."""
+        if len(level.codebook) >= self.n_codevectors:
+            return "n_clusters"
+        if (
+            self.target_distortion is not None
+            and level.distortion <= self.target_distortion
+        ):
+            return "target_distortion"
+        if self.min_temperature is not None and next_temperature < self.min_temperature:
+            return "min_temperature"
+        if n_passes >= self.max_iter:
+            return "max_iter"
+        return None

@@ -1,0 +1,169 @@
+"""Annealing kernels in NumPy: one block of rows in, sums over the block out.
+
+Every Bregman divergence is affine in the row,
+``d(x, mu_i) = phi(x) + offset_i - <gradient_i, x>`` (`tangent_planes`), so a
+codebook enters these kernels as its tangent planes and no kernel knows which
+divergence it serves. Arrays over codevectors and rows are laid out
+``(n_codevectors, n_rows)``: reductions over codevectors then run along
+contiguous memory. Rows are a dense float64 array or a CSR matrix.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = [
+    "cell_axis_sums",
+    "cell_sums",
+    "gibbs_association",
+    "gibbs_sums",
+    "nearest",
+    "negative_divergence",
+    "weighted_sums",
+]
+
+
+def negative_divergence(rows, gradients, offsets):
+    """``phi(x) - d(x, mu_i)`` for every codevector and row, shape (K, n)."""
+    if sp.issparse(rows):
+        values = np.ascontiguousarray((rows @ gradients.T).T)
+    else:
+        values = gradients @ rows.T
+    values -= offsets[:, np.newaxis]
+    return values
+
+
+def weighted_sums(coefficients, rows):
+    """``sum_n coefficients[i, n] x_n`` for every i, shape (K, d)."""
+    if sp.issparse(rows):
+        return np.ascontiguousarray((rows.T @ coefficients.T).T)
+    return coefficients @ rows
+
+
+def gibbs_association(
+    rows, gradients, offsets, log_weights, inverse_temperature, *, log=False
+):
+    """Gibbs association of a block of rows with the codevectors.
+
+    ``p_i(x)`` proportional to ``rho_i exp(-beta d(x, mu_i))``, by log-sum-exp.
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+    gradients : array of shape (K, d)
+    offsets : array of shape (K,)
+    log_weights : array of shape (K,)
+        ``log rho_i``.
+    inverse_temperature : float
+        ``beta``; in units of one over the divergence.
+    log : bool, default=False
+        Return the logarithm of the association.
+
+    Returns
+    -------
+    association : array of shape (K, n)
+        Every column sums to one.
+    log_normaliser : array of shape (n,)
+        ``log sum_i rho_i exp(-beta (d(x, mu_i) - phi(x)))``.
+    """
+    beta = inverse_temperature
+    logits = negative_divergence(rows, beta * gradients, beta * offsets - log_weights)
+    largest = logits.max(axis=0)
+    logits -= largest
+    if log:
+        log_sum = np.log(np.exp(logits).sum(axis=0))
+        logits -= log_sum
+        return logits, largest + log_sum
+    np.exp(logits, out=logits)
+    total = logits.sum(axis=0)
+    logits /= total
+    return logits, largest + np.log(total)
+
+
+def gibbs_sums(
+    rows,
+    row_weights,
+    gradients,
+    offsets,
+    log_weights,
+    inverse_temperature,
+    codevectors,
+    multipliers=None,
+):
+    """Sums over a block under the Gibbs association.
+
+    Parameters are those of `gibbs_association`, the codevectors, shape (K, d), and
+
+    multipliers : array of shape (n,) or (K, d), default=None
+        A number ``m(x)`` per row, or a covector ``u_i`` per codevector, which
+        stands for ``m_i(x) = <u_i, x - mu_i>``.
+
+    Returns
+    -------
+    weight : array of shape (K,)
+        ``sum_x w p_i(x)``.
+    total : array of shape (K, d)
+        ``sum_x w p_i(x) x``.
+    log_normaliser : float
+        ``sum_x w log sum_i rho_i exp(-beta (d(x, mu_i) - phi(x)))``.
+    axis : array of shape (K, d)
+        ``sum_x w p_i(x) m_i(x) (x - mu_i)``: with covectors, one power-iteration
+        pass over the covariances of all codevectors; zeros without multipliers.
+    """
+    association, log_normaliser = gibbs_association(
+        rows, gradients, offsets, log_weights, inverse_temperature
+    )
+    association *= row_weights
+    weight = association.sum(axis=1)
+    total = weighted_sums(association, rows)
+    if multipliers is None:
+        axis = np.zeros_like(total)
+    else:
+        if multipliers.ndim == 1:
+            association *= multipliers
+        else:
+            centre = np.einsum("ij,ij->i", multipliers, codevectors)
+            association *= negative_divergence(rows, multipliers, centre)
+        mass = association.sum(axis=1)
+        axis = weighted_sums(association, rows) - mass[:, np.newaxis] * codevectors
+    return weight, total, float(log_normaliser @ row_weights), axis
+
+
+def cell_axis_sums(rows, row_weights, labels, codevectors, multipliers):
+    """The sums ``axis`` of `gibbs_sums` over the cells of a partition, (K, d)."""
+    if multipliers.ndim == 1:
+        factors = multipliers
+    else:
+        own = multipliers[labels]
+        centre = np.einsum("ij,ij->i", multipliers, codevectors)[labels]
+        if sp.issparse(rows):
+            factors = np.asarray(rows.multiply(own).sum(axis=1)).ravel() - centre
+        else:
+            factors = np.einsum("ij,ij->i", rows, own) - centre
+    weight, total = cell_sums(rows, row_weights * factors, labels, len(codevectors))
+    return total - weight[:, np.newaxis] * codevectors
+
+
+def nearest(rows, gradients, offsets):
+    """Codevector of least divergence for every row.
+
+    Returns
+    -------
+    labels : array of shape (n,)
+    value : array of shape (n,)
+        ``phi(x) - d(x, mu_label)``.
+    """
+    values = negative_divergence(rows, gradients, offsets)
+    labels = values.argmax(axis=0)
+    return labels, values[labels, np.arange(values.shape[1])]
+
+
+def cell_sums(rows, row_weights, labels, n_codevectors):
+    """Weight and weighted sum of the rows of every cell: (K,) and (K, d)."""
+    n_rows = rows.shape[0]
+    membership = sp.csr_matrix(
+        (row_weights, labels, np.arange(n_rows + 1)), shape=(n_rows, n_codevectors)
+    )
+    total = membership.T @ rows
+    if sp.issparse(total):
+        total = total.toarray()
+    return np.bincount(labels, row_weights, minlength=n_codevectors), total

@@ -1,0 +1,60 @@
+"""Small data of the reported cases, for every divergence."""
+
+import numpy as np
+from scipy.special import expit, rel_entr
+
+DIVERGENCES = (
+    "squared_euclidean",
+    "mahalanobis",
+    "kullback_leibler",
+    "itakura_saito",
+    "logistic",
+)
+CENTRES = np.array([[-8.0, 0.0], [8.0, 0.0], [0.0, 9.0]])
+
+
+def blobs(n_samples=150):
+    """Three groups in the plane, in turn, and the group of each row."""
+    y = np.arange(n_samples) % 3
+    return CENTRES[y] + 0.3 * np.random.RandomState(1).randn(n_samples, 2), y
+
+
+def into_domain(X, divergence, scale=8.0):
+    """Move rows of size `scale` to where `divergence` is defined, one to one."""
+    if divergence == "logistic":
+        return expit(X / scale)
+    if divergence in ("kullback_leibler", "itakura_saito"):
+        return np.exp(X / scale)
+    return X
+
+
+def slow_divergences(X, codevectors, divergence):
+    """Divergences (n, K) by their textbook formulas, in float64."""
+    x = np.asarray(X, float)[:, None]
+    mu = np.asarray(codevectors, float)[None]
+    terms = {
+        "squared_euclidean": lambda: (x - mu) ** 2,
+        "kullback_leibler": lambda: rel_entr(x, mu) - x + mu,
+        "itakura_saito": lambda: x / mu - np.log(x / mu) - 1.0,
+        "logistic": lambda: rel_entr(x, mu) + rel_entr(1.0 - x, 1.0 - mu),
+    }
+    return terms[divergence]().sum(axis=2)
+
+
+class ScaledEuclidean:
+    """A divergence of a user, that holds an array: sum of s_j (x_j - mu_j)^2."""
+
+    def __init__(self, scale):
+        self.scale = np.asarray(scale, float)
+
+    def phi(self, X):
+        return (self.scale * X * X).sum(axis=1)
+
+    def gradient(self, points):
+        return 2.0 * self.scale * points
+
+    def hessian_diagonal(self, points):
+        return np.broadcast_to(2.0 * self.scale, points.shape)
+
+    def check_domain(self, X):
+        pass

@@ -1,0 +1,232 @@
+"""Checks of ``partial_fit``: a stream is learnt whole, however it arrives."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from .comparing import (
+    LAST_CALL,
+    answers,
+    assert_finite,
+    assert_same_bits,
+    assert_same_model,
+    assert_same_partition,
+    canonical,
+    learnt,
+    leaves,
+    needs,
+    refused,
+)
+
+# More than two batches of the default size, and no multiple of any.
+N_STREAM = 601
+
+
+def _cuts(n_samples):
+    """Ways to cut a stream into calls: a name and the list of slices."""
+    for size in (1, 7, 64):
+        yield f"calls of {size}", [*range(0, n_samples, size), n_samples]
+    yield "ragged calls", [0, 1, 3, 50, 51, 300, 310, n_samples]
+
+
+@needs("partial_fit")
+def check_partial_fit_returns_self(subject):
+    """``partial_fit`` returns the estimator, first and later."""
+    X, y = subject.groups()
+    model = subject.make()
+    for call in ("first", "second"):
+        assert subject.feed(model, X, y) is model, f"the {call} call returns no self"
+
+
+@needs("partial_fit")
+def check_cutting_a_stream_changes_nothing(subject):
+    """The same rows in calls of any size give the same model."""
+    X, y = subject.cloud(N_STREAM)
+    whole = subject.feed(subject.make(), X, y)
+    for name, edges in _cuts(len(X)):
+        model = subject.make()
+        for start, stop in pairwise(edges):
+            subject.feed(model, X[start:stop], y[start:stop])
+        assert_same_model(
+            model, whole, X, name, rtol=subject.chunk_rtol, without=LAST_CALL
+        )
+
+
+@needs("partial_fit", "sample_weight")
+def check_cutting_a_weighted_stream_changes_nothing(subject):
+    """The same weighted rows, some of no weight, in calls of any size."""
+    X, y = subject.cloud(N_STREAM)
+    weight = np.random.default_rng(3).choice([0.0, 0.3, 1.0, 4.5], len(X))
+    weight[::50] = 1.0
+    whole = subject.feed(subject.make(), X, y, sample_weight=weight)
+    for name, edges in _cuts(len(X)):
+        model = subject.make()
+        for rows in (slice(*ends) for ends in pairwise(edges)):
+            if weight[rows].any():
+                subject.feed(model, X[rows], y[rows], sample_weight=weight[rows])
+        assert_same_model(
+            model, whole, X, name, rtol=subject.chunk_rtol, without=LAST_CALL
+        )
+
+
+@needs("partial_fit")
+def check_fit_forgets_the_stream(subject):
+    """``fit`` after ``partial_fit`` starts over, and so does what follows it."""
+    X, y = subject.groups()
+    later, y_later = subject.cloud(300, seed=2)
+    model = subject.feed(subject.make(), *subject.cloud(300, seed=1)).fit(X, y)
+    fresh = subject.make().fit(X, y)
+    assert_same_model(model, fresh, X, "fit after partial_fit remembers the stream")
+    subject.feed(model, later, y_later)
+    subject.feed(fresh, later, y_later)
+    assert_same_model(model, fresh, X, "a stream after such a fit remembers the first")
+
+
+@needs("partial_fit")
+def check_a_stream_goes_on_after_fit(subject):
+    """``partial_fit`` after ``fit`` adds to what was fitted."""
+    X, y = subject.groups(300)
+    more, y_more = subject.groups(30, seed=1)
+    one_group = y_more == 0
+    model = subject.make().fit(X, y)
+    labels, before = model.predict(X), leaves(learnt(model, without=LAST_CALL))
+    subject.feed(model, more[one_group], y_more[one_group])
+    assert leaves(learnt(model, without=LAST_CALL)) != before, (
+        "partial_fit after fit learns nothing"
+    )
+    assert_same_partition(
+        model.predict(X), labels, "partial_fit after fit forgets what was fitted"
+    )
+
+
+@needs("partial_fit", "score")
+def check_every_batch_counts(subject):
+    """Rows of a kind that came after the first batch are learnt."""
+    X, y = subject.groups(600)
+    early = y == 0
+    model = subject.feed(subject.make(), X[early], y[early])
+    before = model.score(X[~early], y[~early])
+    subject.feed(model, X[~early], y[~early])
+    after = model.score(X[~early], y[~early])
+    assert after > before, f"the second batch is not learnt: score {before} to {after}"
+
+
+@needs("partial_fit")
+def check_one_row_batches(subject):
+    """A stream may start with, and consist of, single rows."""
+    X, y = subject.groups()
+    model = subject.make()
+    for i in range(7):
+        subject.feed(model, X[i : i + 1], y[i : i + 1])
+        assert_finite(model, X, f"after {i + 1} calls of one row")
+        if subject.has("clusterer"):
+            assert model.labels_.shape == (1,), "labels_ are not those of the row"
+
+
+@needs("partial_fit", "clusterer")
+def check_the_rows_seen_are_counted(subject):
+    """``n_samples_seen_`` is the number of rows of ``fit`` and all calls since."""
+    X, y = subject.groups(50)
+    model = subject.make()
+    for total in (50, 100):
+        subject.feed(model, X, y)
+        assert model.n_samples_seen_ == total, "partial_fit does not add up its rows"
+    model.fit(X[:40], y[:40])
+    assert model.n_samples_seen_ == 40, "fit does not count its own rows only"
+    subject.feed(model, X[:1], y[:1])
+    assert model.n_samples_seen_ == 41, "partial_fit after fit does not go on counting"
+
+
+@needs("partial_fit", "clusterer")
+def check_labels_are_those_of_the_last_call(subject):
+    """``labels_`` and ``inertia_`` after ``partial_fit`` speak of its rows."""
+    X, _ = subject.groups()
+    model = subject.feed(subject.make(), X)
+    subject.feed(model, X[:31])
+    np.testing.assert_array_equal(
+        model.labels_, model.predict(X[:31]), "labels_ are not of the last rows"
+    )
+    np.testing.assert_allclose(
+        model.inertia_, model.transform(X[:31]).min(axis=1).sum(), rtol=1e-9, atol=1e-9
+    )
+
+
+@needs("partial_fit")
+def check_looking_changes_nothing(subject):
+    """Answers and attributes taken in mid-stream leave the stream as it was."""
+    X, y = subject.cloud(300)
+    watched, unwatched = subject.make(), subject.make()
+    for start in range(0, 300, 30):
+        rows = slice(start, start + 30)
+        subject.feed(watched, X[rows], y[rows])
+        subject.feed(unwatched, X[rows], y[rows])
+        answers(watched, X)
+        learnt(watched)
+    assert_same_model(watched, unwatched, X, "looking at the model changed the stream")
+
+
+def _leaning_weights(X, y):
+    """Weights of 1 and 3 that pull the mean of every group along each feature."""
+    median = np.array([np.median(X[y == group], axis=0) for group in np.unique(y)])
+    return np.where((X > median[y]).sum(axis=1) >= 2, 3, 1)
+
+
+@needs("partial_fit", "sample_weight", "clusterer")
+def check_weight_is_repetition_in_a_stream(subject):
+    """An integer weight moves the codevectors as that many rows in a row do."""
+    X, y = subject.groups(240)
+    weight = _leaning_weights(X, y)
+    weighted = subject.feed(subject.make(), X, y, sample_weight=weight)
+    repeated = subject.feed(subject.make(), X.repeat(weight, axis=0), y.repeat(weight))
+    a, b = canonical(weighted, X), canonical(repeated, X)
+    assert_same_partition(a["predict"], b["predict"], "weights change the partition")
+    width = min(X[y == group].std(axis=0).max() for group in np.unique(y))
+    shift = np.abs(a["cluster_centers_"] - b["cluster_centers_"]).max()
+    # The weights pull the means by 0.3 to 0.5 widths.
+    assert shift < 0.1 * width, f"weighted and repeated rows differ by {shift / width}"
+
+
+@needs("partial_fit", "sample_weight")
+def check_rows_of_no_weight_are_absent_in_a_stream(subject):
+    """Rows of zero weight in between leave every bit as it would be without."""
+    X, y = subject.cloud(400)
+    weight = np.where(np.arange(400) % 4 == 1, 0.0, 1.5)
+    kept = weight > 0
+    model, without = subject.make(), subject.make()
+    for start in range(0, 400, 80):
+        rows = np.arange(start, start + 80)
+        subject.feed(model, X[rows], y[rows], sample_weight=weight[rows])
+        rows = rows[kept[rows]]
+        subject.feed(without, X[rows], y[rows], sample_weight=weight[rows])
+    assert_same_model(model, without, X, "rows of no weight count", without=LAST_CALL)
+
+
+@needs("partial_fit", "fixed_classes")
+def check_classes_are_required(subject):
+    """The first call must be told of all the classes."""
+    X, y = subject.groups()
+    model = subject.make()
+    with refused("classes", "a first call without classes"):
+        model.partial_fit(X, y)
+
+
+@needs("partial_fit", "fixed_classes")
+def check_an_unseen_label_is_named(subject):
+    """A label that was not announced is refused by name; nothing is learnt."""
+    X, y = subject.groups()
+    model = subject.feed(subject.make(), X, y)
+    before = leaves(vars(model))
+    with refused(r"\b77\b", "a label that was not announced"):
+        subject.feed(model, X, np.where(y == 1, 77, y))
+    assert leaves(vars(model)) == before, "the refused labels have moved the state"
+
+
+@needs("partial_fit", "classifier")
+def check_a_batch_may_lack_a_class(subject):
+    """Batches of one class each are learnt, and every class keeps its column."""
+    X, y = subject.groups()
+    model = subject.make()
+    for label in (2, 0, 1):
+        subject.feed(model, X[y == label], y[y == label])
+        assert_same_bits(model.classes_.tolist(), [0, 1, 2], "classes_ do not hold")
+    np.testing.assert_array_equal(model.predict(X), y)

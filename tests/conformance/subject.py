@@ -1,0 +1,135 @@
+"""What a check is told about the estimator it is given, and data that suit it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+N_FEATURES = 3
+N_GROUPS = 3
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An estimator under test.
+
+    Attributes
+    ----------
+    name : str
+        Identifier in the test report.
+    estimator : estimator
+        Unfitted; the checks work on clones of it.
+    domain : {"real", "non-negative", "positive", "unit"}, default="real"
+        Values of the features on which the estimator is defined.
+    domain_error : str, default=""
+        Regular expression which the error about a value outside of the domain
+        must match, besides naming the row. Empty where every number is welcome.
+    order_free : bool, default=True
+        Whether ``fit`` gives the same model for every order of the rows, and for
+        an integer weight the model of the repeated row. False for estimators
+        that read their rows once, in the order of arrival.
+    homogeneous : bool, default=True
+        Whether multiplying X by a power of two changes nothing but the scale.
+    classes_grow : bool, default=False
+        Whether a classifier takes labels that it has not met before.
+    chunk_rtol : float, default=0.0
+        How far two cuts of the same stream may differ. Zero asks for equal bits.
+    """
+
+    name: str
+    estimator: BaseEstimator
+    domain: str = "real"
+    domain_error: str = ""
+    order_free: bool = True
+    homogeneous: bool = True
+    classes_grow: bool = False
+    chunk_rtol: float = 0.0
+
+    def make(self, **params):
+        """Return a fresh, unfitted clone."""
+        return clone(self.estimator).set_params(**params)
+
+    def feed(self, model, X, y=None, **kwargs):
+        """Call ``partial_fit`` as the kind of `model` takes it, and return its result.
+
+        A classifier is told of all the classes on its first call.
+        """
+        if self.has("classifier") and not hasattr(model, "classes_"):
+            kwargs.setdefault("classes", np.arange(N_GROUPS))
+        return model.partial_fit(X, y, **kwargs)
+
+    def has(self, capability):
+        """Tell whether a check that needs `capability` has something to look at.
+
+        A capability is a method or a parameter of the estimator, a kind
+        ("clusterer", "classifier") or one of the properties below.
+        """
+        tags = get_tags(self.estimator)
+        classifier = tags.estimator_type == "classifier"
+        properties = {
+            "clusterer": tags.estimator_type == "clusterer",
+            "classifier": classifier,
+            "fixed_classes": classifier and not self.classes_grow,
+            "sample_weight": has_fit_parameter(self.estimator, "sample_weight"),
+            "sparse": tags.input_tags.sparse,
+            "order_free": self.order_free,
+            "homogeneous": self.homogeneous,
+            "domain": bool(self.domain_error),
+        }
+        if capability in properties:
+            return properties[capability]
+        return (
+            hasattr(self.estimator, capability)
+            or capability in self.estimator.get_params()
+        )
+
+    def groups(self, n_samples=120, seed=0):
+        """Well separated groups of unequal shape: X (n, 3) and the group of each row.
+
+        Rounding cannot move a row of these from one group to another.
+        """
+        y = np.arange(n_samples) % N_GROUPS
+        return _GROUPS[self.domain](np.random.default_rng(seed), y), y
+
+    def cloud(self, n_samples=200, seed=0):
+        """Rows without any structure, where one changed bit may change the labels."""
+        X = _CLOUDS[self.domain](np.random.default_rng(seed), n_samples)
+        return X, np.arange(n_samples) % N_GROUPS
+
+    def counts(self, n_samples=120, seed=0):
+        """Groups of whole numbers that fit into a byte, or of zeros and ones."""
+        y = np.arange(n_samples) % N_GROUPS
+        rng = np.random.default_rng(seed)
+        if self.domain == "unit":
+            return rng.binomial(1, _RATES[y] / 100.0).astype(float), y
+        return 1.0 + rng.poisson(_RATES[y]), y
+
+    def outside(self, X):
+        """Return a copy of X in which row 17 has left the domain."""
+        bad = np.array(X)
+        bad[17, 1] = _OUTSIDE[self.domain]
+        return bad
+
+
+_CENTRES = np.array([[-8.0, 0.0, 1.0], [8.0, 0.5, -1.0], [0.0, 9.0, 0.0]])
+_WIDTHS = np.array([0.3, 0.5, 0.4])
+_RATES = np.array([[90.0, 4.0, 12.0], [5.0, 80.0, 15.0], [8.0, 11.0, 70.0]])
+
+_GROUPS: dict[str, Callable] = {
+    "real": lambda rng, y: rng.normal(_CENTRES[y], _WIDTHS[y, None]),
+    "non-negative": lambda rng, y: rng.poisson(_RATES[y]).astype(float),
+    "positive": lambda rng, y: rng.gamma(100.0, 0.01 * _RATES[y]),
+    "unit": lambda rng, y: rng.binomial(40, _RATES[y] / 100.0) / 40.0,
+}
+
+_CLOUDS: dict[str, Callable] = {
+    "real": lambda rng, n: rng.standard_normal((n, N_FEATURES)),
+    "non-negative": lambda rng, n: rng.poisson(3.0, (n, N_FEATURES)).astype(float),
+    "positive": lambda rng, n: rng.gamma(2.0, 1.0, (n, N_FEATURES)),
+    "unit": lambda rng, n: rng.beta(0.5, 0.5, (n, N_FEATURES)),
+}
+
+_OUTSIDE = {"non-negative": -1.0, "positive": 0.0, "unit": 1.5}

@@ -1,0 +1,77 @@
+"""scikit-learn's own checks: those it yields, and those it runs on itself only."""
+
+import pytest
+from sklearn.base import is_clusterer
+from sklearn.utils import ClassifierTags
+from sklearn.utils.estimator_checks import (
+    check_dataframe_column_names_consistency,
+    check_estimator_sparse_array,
+    check_estimator_sparse_matrix,
+    check_get_feature_names_out_error,
+    check_global_output_transform_pandas,
+    check_global_set_output_transform_polars,
+    check_inplace_ensure_writeable,
+    check_param_validation,
+    check_set_output_transform,
+    check_set_output_transform_pandas,
+    check_set_output_transform_polars,
+    check_transformer_get_feature_names_out,
+    check_transformer_get_feature_names_out_pandas,
+    parametrize_with_checks,
+)
+
+from .registry import SKLEARN_SUBJECTS
+
+NEVER_YIELDED = (
+    check_dataframe_column_names_consistency,
+    check_get_feature_names_out_error,
+    check_global_output_transform_pandas,
+    check_global_set_output_transform_polars,
+    check_inplace_ensure_writeable,
+    check_param_validation,
+    check_set_output_transform,
+    check_set_output_transform_pandas,
+    check_set_output_transform_polars,
+    check_transformer_get_feature_names_out,
+    check_transformer_get_feature_names_out_pandas,
+)
+
+# Some of the data have fewer distinct rows than the estimators have clusters, and
+# ask for an answer all the same; the warning about that is right.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def _with_four_columns(estimator):
+    """Give the sparse checks what they take for granted of ``predict_proba``.
+
+    They hold whatever has that method to be a classifier, read its tags, and
+    expect the four columns of their y.
+    """
+
+    class FourClusters(type(estimator)):
+        def __sklearn_tags__(self):
+            tags = super().__sklearn_tags__()
+            tags.classifier_tags = ClassifierTags()
+            return tags
+
+    return FourClusters(**estimator.get_params()).set_params(n_clusters=4)
+
+
+@parametrize_with_checks([subject.estimator for subject in SKLEARN_SUBJECTS])
+def test_yielded(estimator, check):
+    presumes_a_classifier = check.func in (
+        check_estimator_sparse_array,
+        check_estimator_sparse_matrix,
+    )
+    if presumes_a_classifier and is_clusterer(estimator):
+        estimator = _with_four_columns(estimator)
+    check(estimator)
+
+
+# The checks of frames fit frames and ask of arrays, and the reverse, on purpose.
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
+@pytest.mark.filterwarnings("ignore:X has feature names, but:UserWarning")
+@pytest.mark.parametrize("check", NEVER_YIELDED, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("subject", SKLEARN_SUBJECTS, ids=lambda s: s.name)
+def test_never_yielded(subject, check):
+    check(type(subject.estimator).__name__, subject.make())

@@ -1,0 +1,67 @@
+"""Every check passes a sound estimator, and fails one that has the fault it is for."""
+
+import copy
+
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+from . import broken_learning, broken_manners, broken_reading
+from .stand_in import BREAKAGES, StandIn
+from .subject import Subject
+from .suite import CHECKS, checks_for
+
+BROKEN_MODULES = (broken_learning, broken_reading, broken_manners)
+
+
+class PositiveStandIn(StandIn):
+    """A stand-in that is defined on positive rows only."""
+
+    lower_bound = 0
+
+
+class CarefulNB(GaussianNB):
+    """A classifier that learns on a copy, so that a failed call changes nothing."""
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        draft = copy.deepcopy(self)
+        GaussianNB.partial_fit(draft, X, y, classes, sample_weight)
+        vars(self).update(vars(draft))
+        return self
+
+
+SOUND = Subject("sound", StandIn())
+POSITIVE = Subject(
+    "positive", PositiveStandIn(), domain="positive", domain_error="not above 0"
+)
+CLASSIFIER = Subject("classifier", CarefulNB())
+
+SOUND_PAIRS = [
+    *((SOUND, check) for check in checks_for(SOUND)),
+    *((POSITIVE, check) for check in checks_for(POSITIVE)),
+    *(
+        (CLASSIFIER, check)
+        for check in checks_for(CLASSIFIER)
+        if {"classifier", "fixed_classes"} & set(check.needs)
+    ),
+]
+
+
+def _ids(value):
+    return getattr(value, "__name__", getattr(value, "name", ""))
+
+
+@pytest.mark.parametrize(("subject", "check"), SOUND_PAIRS, ids=_ids)
+def test_a_sound_estimator_passes(subject, check):
+    check(subject)
+
+
+@pytest.mark.parametrize(("check", "subject", "error", "match"), BREAKAGES, ids=_ids)
+def test_a_broken_estimator_fails(check, subject, error, match):
+    with pytest.raises(error, match=match):
+        check(subject)
+
+
+def test_every_check_has_passed_and_failed():
+    assert BROKEN_MODULES, "importing these modules registers the broken estimators"
+    assert {check for _, check in SOUND_PAIRS} == set(CHECKS)
+    assert {check for check, *_ in BREAKAGES} == set(CHECKS)
