@@ -27,7 +27,7 @@ from odalib import ODAClusterer
 
 # Near a bifurcation codevectors approach each other by only |1 - T / T_critical|
 # of their distance per iteration.
-FINE = {"merge_tol": 1e-3, "tol": 1e-12, "max_iter": 20_000}
+FINE = {"tol": 1e-7, "max_iter": 10_000_000}
 
 
 def hessian(name, mean, covariance):

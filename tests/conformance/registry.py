@@ -2,6 +2,7 @@
 
 from odalib import ODAClusterer
 
+from .case_data import ScaledEuclidean
 from .subject import Subject
 
 SUBJECTS = (
@@ -18,6 +19,7 @@ SUBJECTS = (
         ODAClusterer(n_clusters=3, step="constant", memory_samples=500),
     ),
     Subject("mahalanobis", ODAClusterer(n_clusters=3, divergence="mahalanobis")),
+    Subject("own divergence", ODAClusterer(3, divergence=ScaledEuclidean(2.0))),
     Subject(
         "kullback-leibler",
         ODAClusterer(n_clusters=3, divergence="kullback_leibler"),

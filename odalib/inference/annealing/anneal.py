@@ -8,6 +8,7 @@ from odalib.inference.annealing.bifurcation import gibbs_axes, split
 from odalib.inference.annealing.codebook import Codebook, divergence_between
 from odalib.inference.annealing.merging import merge_close, nearest_divergence
 from odalib.inference.annealing.path import describe_level
+from odalib.inference.annealing.stochastic import first_age, stochastic_pass
 
 __all__ = ["Growth", "cool", "grow"]
 
@@ -124,7 +125,7 @@ def _bifurcate(divergence, schedule, codebook, axes, temperature):
 
 
 def _settle(problem, schedule, codebook, temperature):
-    """Fixed-point steps at one temperature, then merging.
+    """Steps at one temperature to its fixed point, then merging.
 
     Returns
     -------
@@ -135,9 +136,15 @@ def _settle(problem, schedule, codebook, temperature):
     """
     divergence = problem.divergence
     settled, n_steps = False, 0
+    age = first_age(problem, schedule.batch_size)
     while n_steps < schedule.max_steps and not settled:
         previous = codebook
-        codebook = problem.moments(previous, temperature).codebook(previous)
+        if schedule.batch_size is None:
+            codebook = problem.moments(previous, temperature).codebook(previous)
+        else:
+            codebook, age = stochastic_pass(
+                problem, previous, temperature, schedule.batch_size, age
+            )
         n_steps += 1
         kept = schedule.not_idle(codebook.weights)
         if not kept.all():

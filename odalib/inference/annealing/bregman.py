@@ -15,6 +15,7 @@ __all__ = [
     "DIVERGENCES",
     "BregmanDivergence",
     "as_divergence",
+    "check_range",
     "tangent_planes",
 ]
 
@@ -22,6 +23,8 @@ __all__ = [
 # Gradients are taken this fraction of the column mean inside, which exceeds the
 # rounding of a mean and is below anything that moves an association.
 BOUNDARY = 1e-10
+# Entries up to here can be squared and summed.
+LARGEST = 1e140
 
 
 class BregmanDivergence:
@@ -69,6 +72,14 @@ class BregmanDivergence:
         """Divergence with whatever it learns from the training rows."""
         return self
 
+    def log_normaliser(self, temperature, n_features):
+        """Minus the log of the integral of ``exp(-d(x, mu) / T)`` over x.
+
+        Zero where it depends on mu; densities are then up to the base measure of
+        the exponential family of ``phi``.
+        """
+        return 0.0
+
 
 class _Separable(BregmanDivergence):
     """``phi(x) = sum_j f(x_j)`` with ``f(0) = 0`` wherever 0 is in the domain."""
@@ -103,6 +114,9 @@ class SquaredEuclidean(_Separable):
 
     def hessian_diagonal(self, points):
         return np.full_like(points, 2.0)
+
+    def log_normaliser(self, temperature, n_features):
+        return -0.5 * n_features * np.log(np.pi * temperature)
 
 
 class Mahalanobis(BregmanDivergence):
@@ -167,6 +181,12 @@ class Mahalanobis(BregmanDivergence):
 
     def hessian_product(self, points, vectors):
         return 2.0 * (vectors @ self.precision)
+
+    def log_normaliser(self, temperature, n_features):
+        # Over the subspace in which the precision is positive.
+        eigenvalues = np.linalg.eigvalsh(self.precision)
+        positive = eigenvalues[eigenvalues > 1e-10 * eigenvalues[-1]]
+        return 0.5 * np.log(positive / (np.pi * temperature)).sum()
 
 
 class KullbackLeibler(_Separable):
@@ -339,6 +359,19 @@ def as_divergence(divergence):
             f"The divergence {type(divergence).__name__} lacks the methods {missing}."
         )
     return _UserDivergence(divergence)
+
+
+def check_range(X):
+    """Raise ValueError where sums of squares of the entries would overflow."""
+    values = X.data if sp.issparse(X) else X
+    if values.size == 0:
+        return
+    largest = max(float(values.max()), -float(values.min()))
+    if largest > LARGEST:
+        raise ValueError(
+            f"X holds values up to {largest:.3g}, whose squares overflow; scale X so "
+            f"that they stay below {LARGEST:.0e}."
+        )
 
 
 def tangent_planes(divergence, points, mean):

@@ -3,15 +3,17 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from odalib.inference.annealing.anneal import cool, grow
+from odalib.inference.annealing.bregman import BregmanDivergence
 from odalib.inference.annealing.codebook import Codebook, assign
 from odalib.inference.annealing.draws import draw_sample, row_uniforms
 from odalib.inference.annealing.merging import merge_down
 from odalib.inference.annealing.plateau import longest_plateau
 from odalib.inference.annealing.problem import Problem
 from odalib.inference.annealing.refine import exchange, harden, hierarchy
-from odalib.inference.annealing.rows import RowBlocks
+from odalib.inference.annealing.rows import RowBlocks, weighted_mean
 
 __all__ = ["Solution", "fit_rows"]
 
@@ -28,10 +30,14 @@ HARD_STEPS, FULL_STEPS = 300, 20
 
 @dataclass(frozen=True)
 class Solution:
-    """What a fit found; codebooks are in shifted coordinates.
+    """What a fit found.
 
     Attributes
     ----------
+    divergence : BregmanDivergence
+        Bound to the rows.
+    shift : array of shape (d,) or None
+        Subtracted from the rows; codebooks are in shifted coordinates.
     codebook : Codebook
     temperature : float
         Last positive temperature.
@@ -45,6 +51,8 @@ class Solution:
         Where the number of codevectors was chosen by the fit.
     """
 
+    divergence: BregmanDivergence
+    shift: np.ndarray | None
     codebook: Codebook
     temperature: float
     levels: list
@@ -54,10 +62,13 @@ class Solution:
     stop_reason: str
     plateau_strength: float | None
 
+    @property
+    def hardened(self):
+        """Whether the codebook came from hard assignments."""
+        return self.stop_reason in ("n_clusters", "distinct_rows", "plateau")
 
-def fit_rows(
-    X, row_weights, shift, divergence, schedule, *, choose, tol, seed, n_jobs, on_level
-):
+
+def fit_rows(X, row_weights, settings, n_jobs=1, on_level=None):
     """Anneal rows in memory.
 
     Parameters
@@ -65,36 +76,52 @@ def fit_rows(
     X : array or CSR matrix of shape (n, d)
     row_weights : array of shape (n,)
         Positive.
-    shift : array of shape (d,) or None
-        Subtracted from the rows.
-    divergence : BregmanDivergence
-        Bound to the rows.
-    schedule : Schedule
-        Its ``n_codevectors`` is the number wanted, or the largest to choose from.
-    choose : bool
-        Choose the number of codevectors from the path.
-    tol : float
-        Relative fall of the distortion at which hard assignment has converged.
-    seed : int
+    settings : Settings
     n_jobs : int
-    on_level : callable
-        Called with every Level; annealing stops where it returns True.
+    on_level : callable, default=None
+        Called after every level with the Level and a function that returns the
+        Solution it would be; annealing stops where it returns True.
 
     Returns
     -------
     Solution
     """
+    schedule, tol, choose = settings.schedule, settings.tol, settings.choose
+    shift = None
+    if settings.divergence.translation_invariant and not sp.issparse(X):
+        shift = weighted_mean(X, row_weights)
     everything = RowBlocks(X, row_weights, shift, n_jobs)
-    uniforms = row_uniforms(X, seed)
+    divergence = settings.divergence.bind(everything)
+    uniforms = row_uniforms(X, settings.seed)
     whole = problem = Problem(everything, divergence, uniforms)
     if len(row_weights) > SAMPLE_SIZE:
-        problem = _sample(X, whole, seed)
-    random = np.random.default_rng(seed)
+        problem = _sample(X, whole, settings.seed)
+    random = np.random.default_rng(settings.seed)
 
-    growth, partition, n_passes = _best_anneal(problem, schedule, choose, tol, on_level)
+    def report(level):
+        def solution():
+            codebook = level.codebook
+            return Solution(
+                divergence,
+                shift,
+                codebook,
+                level.temperature,
+                [level],
+                [codebook],
+                int(level.n_samples / problem.rows.total_weight),
+                False,
+                "callback",
+                None,
+            )
+
+        return on_level is not None and on_level(level, solution)
+
+    growth, partition, n_passes = _best_anneal(problem, schedule, choose, tol, report)
     if partition is None:
         codebook, _ = merge_down(growth.codebook, divergence, schedule.n_codevectors)
         return Solution(
+            divergence,
+            shift,
             codebook,
             growth.levels[-1].temperature,
             growth.levels,
@@ -121,6 +148,8 @@ def fit_rows(
         n_passes += partition.n_steps
     fewer = len(partition.codebook) < schedule.n_codevectors and not choose
     return Solution(
+        divergence,
+        shift,
         partition.codebook,
         temperature,
         growth.levels,
@@ -129,6 +158,24 @@ def fit_rows(
         growth.converged and partition.converged,
         "distinct_rows" if fewer else "plateau" if choose else "n_clusters",
         strength,
+    )
+
+
+def finish_on(X, row_weights, solution, settings):
+    """Solution for more rows by hard assignments that start from another's."""
+    if not solution.hardened:
+        return solution
+    rows = RowBlocks(X, row_weights, solution.shift)
+    uniforms = row_uniforms(X, settings.seed)
+    problem = Problem(rows, solution.divergence, uniforms)
+    wanted = len(solution.codebook)
+    if not settings.choose:
+        wanted = settings.schedule.n_codevectors
+    partition = harden(problem, solution.codebook, wanted, FULL_STEPS, settings.tol)
+    return replace(
+        solution,
+        codebook=partition.codebook,
+        n_passes=solution.n_passes + partition.n_steps,
     )
 
 

@@ -87,7 +87,10 @@ class AnnealingPath:
         self.entropy = column("entropy")
         self.free_energy = column("free_energy")
         self.n_samples = column("n_samples")
-        self.codebooks = [level.codebook.points + shift for level in levels]
+        self.codebooks = [
+            level.codebook.points if shift is None else level.codebook.points + shift
+            for level in levels
+        ]
         self.weights = [level.codebook.weights for level in levels]
 
     @property

@@ -1,6 +1,7 @@
 """Rows, their divergence and random numbers, and what all passes share."""
 
 import numpy as np
+import scipy.sparse as sp
 
 from odalib.inference.annealing.codebook import collect_moments
 
@@ -44,6 +45,9 @@ class Problem:
     def losses(self, indices, codebook, labels):
         """``d(x, mu_label)`` of some rows, shape (len(indices),)."""
         gradients, offsets = codebook.planes(self.divergence)
-        rows = self.rows.dense(indices)
-        linear = np.einsum("ij,ij->i", gradients[labels], rows)
+        rows, own = self.rows.select(indices), gradients[labels]
+        if sp.issparse(rows):
+            linear = np.asarray(rows.multiply(own).sum(axis=1)).ravel()
+        else:
+            linear = np.einsum("ij,ij->i", own, rows)
         return self.phi[indices] + offsets[labels] - linear

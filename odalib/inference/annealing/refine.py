@@ -14,12 +14,10 @@ from odalib.inference.annealing.codebook import (
 )
 from odalib.inference.annealing.draws import next_uniforms
 from odalib.inference.annealing.merging import merge_down
+from odalib.inference.annealing.relocate import HALF_STEP
 
 __all__ = ["Partition", "exchange", "harden", "hierarchy"]
 
-# Squared step, in critical temperatures, from the mean of a cell to the means of
-# its halves, were it Gaussian.
-HALF_STEP = 1.0 / np.pi
 # An exchange splits at most this many cells, and gives up after so many rounds
 # without a gain. Rounds that come within MARGIN of a gain get MORE_STEPS.
 MAX_SPLIT, PATIENCE, MAX_ROUNDS = 8, 6, 30
@@ -191,7 +189,9 @@ def _split_at_rows(problem, partition, cells, uniforms):
     )
     order = np.argsort(arrival, kind="stable")
     _, first = np.unique(labels[order], return_index=True)
-    points = problem.rows.dense(inside[order[first]])
+    points = problem.rows.select(inside[order[first]])
+    if sp.issparse(points):
+        points = points.toarray()
     codebook = partition.codebook
     weights = np.where(cells, 0.5, 1.0) * codebook.weights
     return Codebook(

@@ -91,10 +91,9 @@ class RowBlocks:
         total = self.reduce(second_moment, 1) / self.total_weight
         return total[1:] - np.outer(total[0], total[0])
 
-    def dense(self, indices):
-        """Some rows as a dense array, centred."""
-        rows = _as_float64(self._X[indices], self._shift)
-        return rows.toarray() if sp.issparse(rows) else rows
+    def select(self, indices):
+        """Some rows, centred; an index array or a slice."""
+        return _as_float64(self._X[indices], self._shift)
 
     def take(self, indices, row_weights):
         """The given rows, with new weights."""

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Schedule"]
+from odalib.inference.annealing.bregman import BregmanDivergence
+
+__all__ = ["Schedule", "Settings"]
 
 # Annealing starts this factor above the first critical temperature.
 START = 1.05
@@ -41,6 +43,9 @@ class Schedule:
         Power iterations per level; each is a pass over the rows.
     max_iter : int
         Passes over the rows in all.
+    batch_size : int or None
+        Rows of a step of stochastic approximation; None for fixed-point steps,
+        each from all rows.
     """
 
     n_codevectors: int
@@ -55,6 +60,7 @@ class Schedule:
     max_steps: int
     axis_passes: int
     max_iter: int
+    batch_size: int | None
 
     def first_temperature(self, critical):
         """Temperature of the first level, given the first critical temperature."""
@@ -80,3 +86,33 @@ class Schedule:
         if n_passes >= self.max_iter:
             return "max_iter"
         return None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides what a fit or a stream makes of its rows.
+
+    Attributes
+    ----------
+    divergence : BregmanDivergence
+        Not yet bound to rows.
+    schedule : Schedule
+        Its ``n_codevectors`` is the number wanted, or the largest to choose from.
+    choose : bool
+        Choose the number of codevectors from the path.
+    tol : float
+        Relative fall of the distortion at which hard assignment has converged.
+    seed : int
+    stream_batch_size : int
+        Rows that a stream queues for a step.
+    memory : float or None
+        Rows that a stream remembers; None averages over all.
+    """
+
+    divergence: BregmanDivergence
+    schedule: Schedule
+    choose: bool
+    tol: float
+    seed: int
+    stream_batch_size: int
+    memory: float | None

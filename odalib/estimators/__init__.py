@@ -1,0 +1,5 @@
+"""Estimators with the interface of scikit-learn."""
+
+from odalib.estimators.oda_clusterer import ODAClusterer
+
+__all__ = ["ODAClusterer"]

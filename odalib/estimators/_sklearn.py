@@ -1,0 +1,114 @@
+"""The one place that knows which scikit-learn is installed."""
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn before 1.9
+
+    class CallbackSupportMixin:
+        """Stands in for callbacks, which this scikit-learn does not have."""
+
+    def with_callbacks(method):
+        """Return the method as it is."""
+        return method
+
+
+__all__ = [
+    "CallbackSupportMixin",
+    "HasMethods",
+    "Interval",
+    "LevelCallbacks",
+    "StrOptions",
+    "check_weights",
+    "fit_context",
+    "validate_rows",
+    "with_callbacks",
+]
+
+fit_context = _fit_context
+
+
+def check_weights(sample_weight, X):
+    """Weights of the rows as float64, shape (n,).
+
+    Raises
+    ------
+    ValueError
+        For a wrong shape, weights that are not finite or negative, or all zero.
+    """
+    weights = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=False
+    )
+    if not weights.any():
+        raise ValueError(
+            "sample_weight is zero for every row of X; give at least one row a "
+            "positive weight, or leave the call out."
+        )
+    return weights
+
+
+def validate_rows(estimator, X, *, reset):
+    """Rows as a finite float64 or float32 array or CSR matrix; never copied needlessly.
+
+    Raises
+    ------
+    ValueError
+        As scikit-learn does for NaN, infinity, and features that differ from those
+        of the fit.
+    """
+    return validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        accept_large_sparse=False,
+    )
+
+
+class LevelCallbacks:
+    """Calls scikit-learn's callbacks once per level of a fit.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : array-like
+    sample_weight : array-like or None
+    """
+
+    def __init__(self, estimator, X, sample_weight):
+        self.estimator = estimator
+        self.data = {"X": X, "metadata": {"sample_weight": sample_weight}}
+        self.root = None
+        if getattr(estimator, "_skl_callbacks", None) or hasattr(
+            estimator, "_parent_callback_ctx"
+        ):
+            self.root = estimator._init_callback_context(max_subtasks=None)
+            self.root.call_on_fit_task_begin(estimator=estimator, **self.data)
+
+    def level(self, fitted):
+        """Tell the callbacks of a level; ``fitted()`` gives the fitted attributes.
+
+        Returns
+        -------
+        stop : bool
+            Whether a callback asks to stop.
+        """
+        if self.root is None:
+            return False
+        context = self.root.subcontext(task_name="temperature level")
+        context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
+        return context.call_on_fit_task_end(
+            estimator=self.estimator, reconstruction_attributes=fitted, **self.data
+        )
+
+    def end(self, fitted):
+        """Tell the callbacks that the fit has ended."""
+        if self.root is not None:
+            self.root.call_on_fit_task_end(
+                estimator=self.estimator, reconstruction_attributes=fitted, **self.data
+            )

@@ -1,0 +1,126 @@
+"""A codebook with its divergence and temperature: everything a prediction needs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from odalib.inference.annealing.bregman import BregmanDivergence
+from odalib.inference.annealing.codebook import Codebook, assign
+from odalib.inference.annealing.rows import RowBlocks
+from odalib.kernels import reference as kernels
+
+__all__ = ["Quantiser"]
+
+
+@dataclass(frozen=True)
+class Quantiser:
+    """Codevectors in the units of the data, and how to compare rows with them.
+
+    Attributes
+    ----------
+    divergence : BregmanDivergence
+        Bound to the training rows.
+    codevectors : array of shape (K, d)
+        In the dtype of the training rows.
+    weights : array of shape (K,)
+    shift : array of shape (d,) or None
+        Subtracted from rows and codevectors before they are compared.
+    temperature : float
+    """
+
+    divergence: BregmanDivergence
+    codevectors: np.ndarray
+    weights: np.ndarray
+    shift: np.ndarray | None
+    temperature: float
+
+    @classmethod
+    def from_codebook(cls, divergence, codebook, shift, temperature, dtype):
+        """Quantiser that publishes a codebook in shifted coordinates."""
+        points = codebook.points if shift is None else codebook.points + shift
+        points = points.astype(dtype)
+        return cls(divergence, points, codebook.weights, shift, temperature)
+
+    @property
+    def n_codevectors(self):
+        """Number of codevectors."""
+        return len(self.weights)
+
+    @property
+    def codebook(self):
+        """The codebook in shifted coordinates, float64."""
+        points = self.codevectors.astype(np.float64)
+        if self.shift is not None:
+            points -= self.shift
+        return Codebook(points, self.weights)
+
+    def assign(self, X, n_jobs):
+        """Nearest codevector of every row, and the divergence from it: two (n,)."""
+        rows, codebook = self._comparable(X, n_jobs)
+        labels, affinity = assign(rows, self.divergence, codebook)
+        return labels, np.maximum(rows.phi(self.divergence) - affinity, 0.0)
+
+    def divergences(self, X, n_jobs):
+        """Divergence of every row from every codevector, shape (n, K).
+
+        A divergence is never negative; where rounding makes it so it is zero.
+        """
+        rows, codebook = self._comparable(X, n_jobs)
+        gradients, offsets = codebook.planes(self.divergence)
+        result = np.empty((X.shape[0], len(codebook)), dtype=X.dtype)
+
+        def on_block(block, span):
+            affinity = kernels.negative_divergence(block, gradients, offsets)
+            np.subtract(self.divergence.phi(block), affinity, out=affinity)
+            result[span] = np.maximum(affinity, 0.0, out=affinity).T
+
+        rows.map(on_block, len(codebook))
+        return result
+
+    def association(self, X, n_jobs, *, log=False):
+        """Gibbs association at the temperature, or its logarithm, shape (n, K)."""
+        rows, codebook = self._comparable(X, n_jobs)
+        result = np.empty((X.shape[0], len(codebook)), dtype=X.dtype)
+
+        def on_block(block, span):
+            values, _ = kernels.gibbs_association(
+                block, *self._mixture(codebook), log=log
+            )
+            result[span] = values.T
+
+        rows.map(on_block, len(codebook))
+        return result
+
+    def log_density(self, X, n_jobs):
+        """Log density of the rows under the mixture at the temperature, shape (n,).
+
+        ``log sum_i rho_i exp(-d(x, mu_i) / T)`` plus the normaliser where the
+        divergence has one.
+        """
+        rows, codebook = self._comparable(X, n_jobs)
+        parts = rows.map(
+            lambda block, _: kernels.gibbs_association(
+                block, *self._mixture(codebook)
+            )[1],
+            len(codebook),
+        )
+        base = rows.phi(self.divergence) / self.temperature
+        normaliser = self.divergence.log_normaliser(self.temperature, X.shape[1])
+        return np.concatenate(parts) - base + normaliser
+
+    def _mixture(self, codebook):
+        gradients, offsets = codebook.planes(self.divergence)
+        return gradients, offsets, np.log(codebook.weights), 1.0 / self.temperature
+
+    def _comparable(self, X, n_jobs):
+        """Rows and codebook in common coordinates.
+
+        Sparse rows cannot be shifted and stay sparse; the divergence does not care
+        about a shift common to both.
+        """
+        shift, codebook = self.shift, self.codebook
+        if sp.issparse(X) and shift is not None:
+            shift = None
+            codebook = Codebook(self.codevectors.astype(np.float64), self.weights)
+        return RowBlocks(X, np.ones(X.shape[0]), shift, n_jobs), codebook

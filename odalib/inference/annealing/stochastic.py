@@ -1,0 +1,98 @@
+"""Stochastic approximation of the annealing fixed point, one batch at a time.
+
+``rho_i += a (p_i - rho_i)``, ``sigma_i += a (p_i x - sigma_i)``,
+``mu_i = sigma_i / rho_i``. The step is ``a = w / (age + w)`` for a batch of weight
+w after rows of weight ``age``: a running mean, whatever the size of the batches. A
+memory of N rows holds it at ``1 - (1 - 1/N)^w`` or above.
+"""
+
+import numpy as np
+
+from odalib.inference.annealing.codebook import Codebook, Moments
+from odalib.kernels import reference as kernels
+
+__all__ = ["INITIAL_AGE", "first_age", "step_size", "stochastic_pass", "stochastic_step"]
+
+# Weight that the codebook at the start of a level counts for, in rows: a first
+# step of full size would forget it, and codevectors would collapse.
+INITIAL_AGE = 2048.0
+
+
+def step_size(weight, age, memory):
+    """Step for a batch of some weight; ``memory`` in rows, or None for no floor."""
+    step = weight / (age + weight)
+    if memory is None:
+        return step
+    return max(step, -np.expm1(weight * np.log1p(-1.0 / memory)))
+
+
+def stochastic_step(
+    block, row_weights, divergence, codebook, temperature, step, multipliers=None
+):
+    """Move a codebook by one batch of rows.
+
+    Returns
+    -------
+    codebook : Codebook
+    moments : Moments
+        Of the batch, under the codebook before the step.
+    """
+    gradients, offsets = codebook.planes(divergence)
+    moments = Moments(
+        *kernels.gibbs_sums(
+            block,
+            row_weights,
+            gradients,
+            offsets,
+            np.log(codebook.weights),
+            1.0 / temperature,
+            codebook.points,
+            multipliers,
+        )
+    )
+    batch_weight = row_weights.sum()
+    # sigma' = (1 - a) sigma + a total / w, written for mu so that codevectors
+    # that the batch does not touch keep their bits.
+    weights = codebook.weights + step * (
+        moments.weight / batch_weight - codebook.weights
+    )
+    share = np.divide(
+        step / batch_weight, weights, out=np.zeros_like(weights), where=weights > 0
+    )
+    pull = moments.total - moments.weight[:, np.newaxis] * codebook.points
+    points = codebook.points + share[:, np.newaxis] * pull
+    return Codebook(points, weights / weights.sum()), moments
+
+
+def first_age(problem, batch_size):
+    """Age at the start of a level of passes over rows in memory."""
+    if batch_size is None:
+        return 0.0
+    rows = problem.rows
+    batch_weight = batch_size * rows.total_weight / rows.n_rows
+    return max(min(INITIAL_AGE, rows.total_weight), 2.0 * batch_weight)
+
+
+def stochastic_pass(problem, codebook, temperature, batch_size, age):
+    """One pass over the rows, in their order, in batches.
+
+    Returns
+    -------
+    codebook : Codebook
+    age : float
+    """
+    rows = problem.rows
+    for start in range(0, rows.n_rows, batch_size):
+        span = slice(start, min(start + batch_size, rows.n_rows))
+        weights = rows.row_weights[span]
+        weight = weights.sum()
+        codebook, _ = stochastic_step(
+            rows.select(span),
+            weights,
+            problem.divergence,
+            codebook,
+            temperature,
+            step_size(weight, age, None),
+        )
+        age += weight
+    return codebook, age

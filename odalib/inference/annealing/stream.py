@@ -1,0 +1,317 @@
+"""Annealing of a stream: a state that takes rows and is never changed in place."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from odalib.inference.annealing.bifurcation import covectors_of, normalise, split
+from odalib.inference.annealing.codebook import Codebook
+from odalib.inference.annealing.draws import row_uniforms
+from odalib.inference.annealing.fit import Solution, finish_on, fit_rows
+from odalib.inference.annealing.merging import merge_close, merge_down
+from odalib.inference.annealing.model import Model
+from odalib.inference.annealing.relocate import HALF_STEP, refill_and_exchange
+from odalib.inference.annealing.schedule import Settings
+from odalib.inference.annealing.stochastic import (
+    INITIAL_AGE,
+    step_size,
+    stochastic_step,
+)
+
+__all__ = ["Stream", "WarmUp"]
+
+# Rows of one step at the most: larger batches are cut, since a step towards the
+# means of very many rows forgets all before them.
+STEP_ROWS = 256
+# Rows of one window; a level has one for the start and one for every pass of the
+# power iteration.
+WINDOW_ROWS, WINDOWS = 1024, 3
+# A stream is annealed in memory on its first rows: this many, or this many per
+# codevector.
+WARM_UP_ROWS, WARM_UP_RATIO = 2048, 16
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Where a stream stands.
+
+    Attributes
+    ----------
+    settings : Settings
+    dtype : numpy.dtype
+        Of the published codevectors.
+    solution : Solution
+        Of the fit in memory that the stream began with: the divergence, the shift
+        and the temperature stay.
+    codebook : Codebook
+        In shifted coordinates.
+    age : float
+        Weight of the rows that the codebook averages over.
+    n_seen : float
+        Weight of all rows, those in the queue included.
+    level_weight : float
+        Weight of the rows of the present level.
+    axis_sums : array of shape (K, d)
+    axis_weight : array of shape (K,)
+        Sums for the present pass of the power iteration.
+    covectors : array of shape (K, d) or None
+        Multipliers of the present pass; None for random signs.
+    queue : tuple of (rows, weights)
+        Rows that wait until there are ``batch_size`` of them.
+    n_steps : int
+    """
+
+    settings: Settings
+    dtype: np.dtype
+    solution: Solution
+    codebook: Codebook
+    age: float
+    n_seen: float
+    level_weight: float = 0.0
+    axis_sums: np.ndarray | float = 0.0
+    axis_weight: np.ndarray | float = 0.0
+    covectors: np.ndarray | None = None
+    queue: tuple = ()
+    n_steps: int = 0
+
+    @classmethod
+    def begin(cls, settings, solution, n_seen, dtype):
+        """Stream that goes on from a fit in memory to rows of weight ``n_seen``."""
+        return cls(settings, dtype, solution, solution.codebook, n_seen, n_seen)
+
+    def restarted(self, model, settings):
+        """Stream that goes on from a model of the same rows."""
+        quantiser = model.quantiser
+        solution = replace(
+            self.solution,
+            codebook=quantiser.codebook,
+            temperature=quantiser.temperature,
+            hierarchy=model.hierarchy,
+        )
+        return Stream.begin(settings, solution, self.n_seen, self.dtype)
+
+    @cached_property
+    def model(self):
+        """Model after all rows, those in the queue included."""
+        stream = self.flushed()
+        model = Model.from_solution(self.solution, self.dtype, self.n_seen)
+        if stream.n_steps == 0:
+            return model
+        model = model.with_codebook(stream.codebook, self.solution.temperature)
+        n_iter = model.n_iter + stream.n_steps
+        return replace(model, hierarchy=[stream.codebook], n_iter=n_iter)
+
+    def __getstate__(self):
+        return {k: v for k, v in self.__dict__.items() if k != "model"}
+
+    def learn(self, X, row_weights):
+        """Stream after some more rows; how they are cut into calls has no effect.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        row_weights : array of shape (n,)
+            Positive.
+
+        Returns
+        -------
+        Stream
+        """
+        stream = replace(self, n_seen=self.n_seen + float(row_weights.sum()))
+        size = self.settings.stream_batch_size
+        waiting = sum(len(weights) for _, weights in self.queue)
+        start = 0
+        while waiting + len(row_weights) - start >= size:
+            stop = start + size - waiting
+            piece = (_float64(X[start:stop]), row_weights[start:stop])
+            rows, weights = _join((*stream.queue, piece))
+            stream = replace(stream, queue=())._take(rows, weights)
+            start, waiting = stop, 0
+        if start < len(row_weights):
+            piece = (_float64(X[start:]).copy(), row_weights[start:].copy())
+            stream = replace(stream, queue=(*stream.queue, piece))
+        return stream
+
+    def flushed(self):
+        """Stream in which the queue has been learnt."""
+        if not self.queue:
+            return self
+        return replace(self, queue=())._take(*_join(self.queue))
+
+    def _take(self, rows, row_weights):
+        """Stream after one batch, in steps of bounded size."""
+        stream = self
+        for start in range(0, len(row_weights), STEP_ROWS):
+            span = slice(start, start + STEP_ROWS)
+            stream = stream._step(rows[span], row_weights[span])
+        return stream
+
+    def _step(self, rows, row_weights):
+        if self.solution.shift is not None:
+            rows = (rows.toarray() if sp.issparse(rows) else rows) - self.solution.shift
+        weight = float(row_weights.sum())
+        multipliers = self.covectors
+        if multipliers is None:
+            multipliers = 2.0 * row_uniforms(rows, self.settings.seed) - 1.0
+        codebook, moments = stochastic_step(
+            rows,
+            row_weights,
+            self.solution.divergence,
+            self.codebook,
+            self.solution.temperature,
+            step_size(weight, self.age, self.settings.memory),
+            multipliers,
+        )
+        level_weight = self.level_weight + weight
+        stream = replace(
+            self,
+            codebook=codebook,
+            age=self.age + weight,
+            level_weight=level_weight,
+            axis_sums=self.axis_sums + moments.axis,
+            axis_weight=self.axis_weight + moments.weight,
+            n_steps=self.n_steps + 1,
+        )
+        windows = level_weight // WINDOW_ROWS
+        if windows == self.level_weight // WINDOW_ROWS:
+            return stream
+        divergence = self.solution.divergence
+        axes = normalise(divergence, codebook, stream.axis_sums, stream.axis_weight)
+        if windows < WINDOWS:
+            covectors = covectors_of(divergence, codebook, axes)
+            return replace(stream, covectors=covectors, axis_sums=0.0, axis_weight=0.0)
+        return stream._end_level(axes)
+
+    def _end_level(self, axes):
+        """Stream at the start of a level, its codevectors split, merged and moved."""
+        codebook = self.codebook
+        kept = self.settings.schedule.not_idle(codebook.weights)
+        codebook, axes = codebook.select(kept), axes.select(kept)
+        before = codebook
+        if self.settings.choose or not self.solution.hardened:
+            codebook = self._bifurcate(codebook, axes)
+        else:
+            divergence = self.solution.divergence
+            wanted = self.settings.schedule.n_codevectors
+            if len(codebook) > wanted:
+                codebook, _ = merge_down(codebook, divergence, wanted)
+            else:
+                codebook = refill_and_exchange(codebook, axes, divergence, wanted)
+        changed = codebook is not before
+        return replace(
+            self,
+            codebook=codebook,
+            age=min(self.age, INITIAL_AGE) if changed else self.age,
+            level_weight=0.0,
+            axis_sums=0.0,
+            axis_weight=0.0,
+            covectors=None,
+        )
+
+    def _bifurcate(self, codebook, axes):
+        """Merge what is nearer than the temperature, split what is past it."""
+        chosen = axes.critical > self.solution.temperature
+        room = self.settings.schedule.n_codevectors - len(codebook)
+        if chosen.sum() > room:
+            chosen[np.argsort(-axes.critical, kind="stable")[max(room, 0) :]] = False
+        if chosen.any():
+            steps = HALF_STEP * axes.critical
+            divergence = self.solution.divergence
+            return split(codebook, divergence, axes.directions, steps, chosen)
+        threshold = self.settings.schedule.merge_tol * self.solution.temperature
+        merged, groups = merge_close(codebook, self.solution.divergence, threshold)
+        return merged if len(merged) < len(groups) else codebook
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """The first rows of a stream, kept until there are enough to begin.
+
+    Attributes
+    ----------
+    settings : Settings
+    dtype : numpy.dtype
+        Of the published codevectors.
+    pieces : tuple of (rows, weights)
+    n_seen : float
+        Weight of the rows.
+    """
+
+    settings: Settings
+    dtype: np.dtype
+    pieces: tuple = ()
+    n_seen: float = 0.0
+
+    def learn(self, X, row_weights):
+        """As `Stream.learn`; the stream begins at a fixed number of rows."""
+        waiting = sum(len(weights) for _, weights in self.pieces)
+        size = max(WARM_UP_ROWS, WARM_UP_RATIO * self.settings.schedule.n_codevectors)
+        head = min(size - waiting, len(row_weights))
+        piece = (_float64(X[:head]).copy(), row_weights[:head].copy())
+        warm_up = replace(
+            self,
+            pieces=(*self.pieces, piece),
+            n_seen=self.n_seen + float(row_weights[:head].sum()),
+        )
+        if waiting + head == size:
+            solution = fit_rows(*_join(warm_up.pieces), self.settings)
+            stream = Stream.begin(
+                self.settings, solution, warm_up.n_seen, self.dtype
+            )
+            return stream.learn(X[head:], row_weights[head:])
+        if _power_of_two(waiting + head) == _power_of_two(waiting):
+            warm_up.__dict__.update(self._kept_anchor)
+        return warm_up
+
+    @property
+    def _kept_anchor(self):
+        return {"_anchor": self._anchor} if "_anchor" in self.__dict__ else {}
+
+    @cached_property
+    def _anchor(self):
+        """Solution for the first rows, up to a power of two of them."""
+        rows, weights = _join(self.pieces)
+        n_first = _power_of_two(len(weights))
+        return fit_rows(rows[:n_first], weights[:n_first], self.settings)
+
+    @cached_property
+    def model(self):
+        """Model of the rows so far.
+
+        The anchor, finished on all rows by hard assignments: asking after every
+        row does not anneal for every row.
+        """
+        rows, weights = _join(self.pieces)
+        solution = self._anchor
+        if _power_of_two(len(weights)) < len(weights):
+            solution = finish_on(rows, weights, solution, self.settings)
+        return Model.from_solution(solution, self.dtype, self.n_seen)
+
+    def __getstate__(self):
+        cached = ("model", "_anchor")
+        return {k: v for k, v in self.__dict__.items() if k not in cached}
+
+
+def _power_of_two(number):
+    """Largest power of two that is not larger; 0 of 0."""
+    return 1 << (number.bit_length() - 1) if number else 0
+
+
+def _float64(rows):
+    return rows.astype(np.float64, copy=False)
+
+
+def _join(pieces):
+    """Rows and weights of several pieces as one."""
+    rows, weights = zip(*pieces, strict=True)
+    if len(rows) == 1:
+        return rows[0], weights[0]
+    if all(sp.issparse(piece) for piece in rows):
+        joined = sp.vstack(rows, format="csr")
+    else:
+        joined = np.concatenate(
+            [piece.toarray() if sp.issparse(piece) else piece for piece in rows]
+        )
+    return joined, np.concatenate(weights)
