@@ -66,7 +66,6 @@ def validate_rows(estimator, X, *, reset):
         reset=reset,
         accept_sparse="csr",
         dtype=[np.float64, np.float32],
-        accept_large_sparse=False,
     )
 
 

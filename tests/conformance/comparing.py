@@ -70,6 +70,10 @@ def _parts(value):
         return [(f"[{i}]", part) for i, part in enumerate(value)]
     if isinstance(value, (set, frozenset)):
         return [("{}", sorted(map(repr, value)))]
+    if issparse(value):
+        # What scipy caches about a matrix, when asked, is none of its content.
+        names = ("shape", "data", "indices", "indptr", "coords")
+        return [(f".{n}", getattr(value, n)) for n in names if hasattr(value, n)]
     if isinstance(value, np.random.RandomState):
         return [(".state", value.get_state())]
     if isinstance(value, np.random.Generator):

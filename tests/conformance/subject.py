@@ -49,7 +49,9 @@ class Subject:
     chunk_rtol: float = 0.0
 
     def make(self, **params):
-        """Return a fresh, unfitted clone."""
+        """Return a fresh, unfitted clone, of a fixed seed unless told otherwise."""
+        if "random_state" in self.estimator.get_params():
+            params.setdefault("random_state", 0)
         return clone(self.estimator).set_params(**params)
 
     def feed(self, model, X, y=None, **kwargs):

@@ -33,7 +33,7 @@ translation_invariant = pytest.mark.parametrize(
 
 
 def clusterer(divergence="squared_euclidean", n_clusters=3, **params):
-    return ODAClusterer(n_clusters, divergence=divergence, **params)
+    return ODAClusterer(n_clusters, divergence=divergence, random_state=0, **params)
 
 
 def in_thirds(model, X):

@@ -23,6 +23,10 @@ eighths = st.integers(-80, 80).map(lambda i: i / 8.0)
 seeds = st.integers(0, 2**16)
 
 
+def clusterer(n_clusters, **params):
+    return ODAClusterer(n_clusters, random_state=0, **params)
+
+
 @st.composite
 def tables(draw, min_rows=1, max_rows=40):
     """Rows without any structure, of one to four features."""
@@ -49,7 +53,7 @@ def separated(draw):
     step=st.sampled_from(["decreasing", "constant"]),
 )
 def test_how_a_stream_is_cut_changes_no_bit(X, cuts, batch_size, step):
-    whole, cut = (ODAClusterer(3, batch_size=batch_size, step=step) for _ in "ab")
+    whole, cut = (clusterer(3, batch_size=batch_size, step=step) for _ in "ab")
     whole.partial_fit(X)
     for rows in np.split(X, sorted({c for c in cuts if 0 < c < len(X)})):
         cut.partial_fit(rows)
@@ -60,8 +64,8 @@ def test_how_a_stream_is_cut_changes_no_bit(X, cuts, batch_size, step):
 def test_a_weight_is_so_many_rows(data, seed):
     X, k = data
     weight = np.random.default_rng(seed).integers(1, 5, len(X))
-    weighted = ODAClusterer(k).fit(X, sample_weight=weight)
-    repeated = ODAClusterer(k).fit(X.repeat(weight, axis=0))
+    weighted = clusterer(k).fit(X, sample_weight=weight)
+    repeated = clusterer(k).fit(X.repeat(weight, axis=0))
     assert_close(canonical(weighted, X), canonical(repeated, X), "weights", rtol=1e-7)
 
 
@@ -70,8 +74,8 @@ def test_rows_without_weight_are_not_there(X, seed):
     weight = np.random.default_rng(seed).choice([0.0, 0.5, 2.0], len(X))
     kept = weight > 0
     assume(len(np.unique(X[kept], axis=0)) >= 3)
-    a = ODAClusterer(3).fit(X, sample_weight=weight)
-    b = ODAClusterer(3).fit(X[kept], sample_weight=weight[kept])
+    a = clusterer(3).fit(X, sample_weight=weight)
+    b = clusterer(3).fit(X[kept], sample_weight=weight[kept])
     assert_same_model(a, b, X, "rows without weight", without=LAST_CALL)
 
 
@@ -79,7 +83,7 @@ def test_rows_without_weight_are_not_there(X, seed):
 def test_a_power_of_two_scales_every_bit(X, power):
     assume(len(np.unique(X, axis=0)) >= 3)
     factor = 2.0**power
-    plain, scaled = ODAClusterer(3).fit(X), ODAClusterer(3).fit(X * factor)
+    plain, scaled = clusterer(3).fit(X), clusterer(3).fit(X * factor)
     np.testing.assert_array_equal(scaled.labels_, plain.labels_)
     assert_same_bits(
         scaled.cluster_centers_, plain.cluster_centers_ * factor, "codevectors"
@@ -94,8 +98,8 @@ def test_the_order_of_rows_and_features_is_free(data, seed):
     X, k = data
     rng = np.random.default_rng(seed)
     rows, columns = rng.permutation(len(X)), rng.permutation(X.shape[1])
-    plain = ODAClusterer(k).fit(X)
-    mixed = ODAClusterer(k).fit(X[rows][:, columns])
+    plain = clusterer(k).fit(X)
+    mixed = clusterer(k).fit(X[rows][:, columns])
     assert_same_partition(mixed.labels_, plain.labels_[rows], "the order of the data")
     np.testing.assert_allclose(mixed.inertia_, plain.inertia_, rtol=1e-9)
 
@@ -103,7 +107,7 @@ def test_the_order_of_rows_and_features_is_free(data, seed):
 @given(data=separated(), shift=st.integers(-1000, 1000))
 def test_a_shift_moves_the_codevectors_along(data, shift):
     X, k = data
-    plain, moved = ODAClusterer(k).fit(X), ODAClusterer(k).fit(X + shift)
+    plain, moved = clusterer(k).fit(X), clusterer(k).fit(X + shift)
     assert_same_partition(moved.labels_, plain.labels_, "a shift of all rows")
     np.testing.assert_allclose(moved.inertia_, plain.inertia_, rtol=1e-9)
 
@@ -115,7 +119,7 @@ def test_a_shift_moves_the_codevectors_along(data, shift):
 def test_the_names_of_the_features_are_free(X, names):
     assume(len(np.unique(X, axis=0)) >= 3)
     frame = pd.DataFrame(X, columns=names[: X.shape[1]])
-    plain, named = ODAClusterer(3).fit(X), ODAClusterer(3).fit(frame)
+    plain, named = clusterer(3).fit(X), clusterer(3).fit(frame)
     assert_same_bits(answers(named, frame), answers(plain, X), f"columns {names}")
 
 
@@ -123,6 +127,6 @@ def test_the_names_of_the_features_are_free(X, names):
 def test_separated_groups_are_found(data):
     """The partition into groups is the least sum of squares by a wide margin."""
     X, k = data
-    model = ODAClusterer(k).fit(X)
+    model = clusterer(k).fit(X)
     group = np.unique(np.round(X / 40.0), axis=0, return_inverse=True)[1].ravel()
     assert_same_partition(model.labels_, group, "groups far apart")

@@ -33,6 +33,8 @@ class Growth:
     levels : list of Level
     codebook : Codebook
         Of the last level, one fixed-point step on.
+    axis : array of shape (d,)
+        Leading axis of all rows.
     stop_reason : str
     n_passes : int
         Passes over the rows.
@@ -43,6 +45,7 @@ class Growth:
 
     levels: list
     codebook: Codebook
+    axis: np.ndarray
     stop_reason: str
     n_passes: int
     converged: bool
@@ -68,7 +71,7 @@ def grow(problem, schedule, on_level):
     moments = problem.moments(codebook, 1.0, problem.signs)
     axes = gibbs_axes(problem, codebook, 1.0, moments, FIRST_PASSES)
     n_passes = 2 + FIRST_PASSES
-    first_critical = float(axes.critical[0])
+    first_critical, axis = float(axes.critical[0]), axes.directions[0]
     # Where all rows are equal, one level at a nominal temperature says all.
     temperature = schedule.first_temperature(first_critical) or 1.0
     coldest = COLDEST * first_critical
@@ -100,7 +103,7 @@ def grow(problem, schedule, on_level):
         codebook = moments.codebook(codebook)
         kept = schedule.not_idle(codebook.weights)
         codebook, axes = codebook.select(kept), axes.select(kept)
-    return Growth(levels, codebook, stop_reason, n_passes, converged)
+    return Growth(levels, codebook, axis, stop_reason, n_passes, converged)
 
 
 def _bifurcate(divergence, schedule, codebook, axes, temperature):

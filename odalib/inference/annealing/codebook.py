@@ -44,6 +44,15 @@ class Codebook:
         """Codevectors moved off the boundary of the domain, shape (K, d)."""
         return divergence.interior(self.points, self.weights @ self.points)
 
+    def ordered(self, axis):
+        """Codevectors in the order of their projections on an axis.
+
+        An order that rounding does not decide, so that equivalent fits number
+        their codevectors alike.
+        """
+        order = np.argsort(self.points @ axis, kind="stable")
+        return Codebook(self.points[order], self.weights[order])
+
     def select(self, kept):
         """Codebook of the codevectors in the mask or index array ``kept``."""
         weights = self.weights[kept]

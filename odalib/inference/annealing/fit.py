@@ -119,6 +119,7 @@ def fit_rows(X, row_weights, settings, n_jobs=1, on_level=None):
     growth, partition, n_passes = _best_anneal(problem, schedule, choose, tol, report)
     if partition is None:
         codebook, _ = merge_down(growth.codebook, divergence, schedule.n_codevectors)
+        codebook = codebook.ordered(growth.axis)
         return Solution(
             divergence,
             shift,
@@ -150,7 +151,7 @@ def fit_rows(X, row_weights, settings, n_jobs=1, on_level=None):
     return Solution(
         divergence,
         shift,
-        partition.codebook,
+        partition.codebook.ordered(growth.axis),
         temperature,
         growth.levels,
         codebooks,
