@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from time import perf_counter
 
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_limits
 
 
 @dataclass
@@ -28,11 +28,13 @@ class Runs:
         return median(self.seconds)
 
 
-def alternate(subject, peer, seeds):
+def alternate(subject, peer, seeds, n_threads=1):
     """Run subject and peer in turn for every seed.
 
     Who goes first changes from seed to seed, so that a drift of the machine's
-    speed and warm caches favour neither.
+    speed and warm caches favour neither. Both run with equally many threads, by
+    default one: a pool that waits by spinning, as KMeans' does, takes up to fifty
+    times as long when anything else runs, which would flatter the subject.
 
     Parameters
     ----------
@@ -40,6 +42,8 @@ def alternate(subject, peer, seeds):
         Called with the seed.
     seeds : iterable of int
         One turn of both for each.
+    n_threads : int, default=1
+        Limit of the thread pools of BLAS and OpenMP while either runs.
 
     Returns
     -------
@@ -48,16 +52,15 @@ def alternate(subject, peer, seeds):
     """
     subject_runs, peer_runs = Runs(), Runs()
     pairs = [(subject_runs, subject), (peer_runs, peer)]
-    for seed in seeds:
-        for runs, task in pairs:
-            runs.record(task, seed)
-        pairs.reverse()
+    with threadpool_limits(n_threads):
+        for seed in seeds:
+            for runs, task in pairs:
+                runs.record(task, seed)
+            pairs.reverse()
     return subject_runs, peer_runs
 
 
-def describe_threads():
-    """Return one line on the processors and thread pools of this process."""
-    pools = {
-        f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpool_info()
-    }
-    return f"{os.cpu_count()} processors; threads: {', '.join(sorted(pools))}"
+def describe_threads(n_threads=1):
+    """Return one line on the threads of both contestants and on the machine."""
+    load = os.getloadavg()[0]
+    return f"threads: {n_threads}, processors: {os.cpu_count()}, load: {load:.1f}"

@@ -18,8 +18,10 @@ and those that drift together slowly, as they do near a bifurcation, have the ti
 """
 
 import sys
+import warnings
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks import _data
 from benchmarks._report import Claim, Table, argument_parser, conclude
@@ -27,7 +29,7 @@ from odalib import ODAClusterer
 
 # Near a bifurcation codevectors approach each other by only |1 - T / T_critical|
 # of their distance per iteration.
-FINE = {"tol": 1e-7, "max_iter": 10_000_000}
+FINE = {"merge_tol": 1e-3, "tol": 1e-7, "max_iter": 10_000_000}
 
 
 def hessian(name, mean, covariance):
@@ -90,7 +92,11 @@ def anneal(X, n_clusters, divergence, hottest, coldest):
         random_state=0,
         **FINE,
     )
-    return model.fit(X).annealing_path_
+    with warnings.catch_warnings():
+        # Just above a critical temperature a doubled codevector closes up so slowly
+        # that no tolerance is met; what counts is only where it stays apart.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X).annealing_path_
 
 
 def split_temperature(path, belongs=lambda centres: np.ones(len(centres), bool)):

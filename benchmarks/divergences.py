@@ -9,8 +9,8 @@ Peer: Lloyd's algorithm under the same divergence, the best of ten starts drawn 
 greedy k-means++ with the divergence itself (benchmarks/_bregman.py).
 
 Measured: both get the same seed, in turn; one function scores both codebooks on the
-training rows. The ratio of a case is the median over the seeds. The abalone cases
-need --data.
+training rows. The ratio of a case is the median over the seeds; both run on one
+thread. The abalone cases need --data.
 """
 
 import sys

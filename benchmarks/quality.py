@@ -9,7 +9,8 @@ Peer: scikit-learn's KMeans(n_init=10).
 
 Measured: both are fitted to the same rows with the same seed, in turn. The ratio
 of a case is the median over the seeds of inertia_ / inertia_, its time that of the
-median run. Without --data only the toy sets of scikit-learn are run.
+median run, on one thread unless --threads says otherwise. Without --data only the
+toy sets of scikit-learn are run.
 """
 
 import sys
@@ -23,16 +24,17 @@ from benchmarks._timing import alternate, describe_threads
 from odalib import ODAClusterer
 
 
-def measure(X, n_clusters, seeds):
+def measure(X, n_clusters, seeds, n_threads):
     """Return the median distortion ratio and the median seconds of both."""
 
     def subject(seed):
-        return ODAClusterer(n_clusters, random_state=seed).fit(X).inertia_
+        model = ODAClusterer(n_clusters, random_state=seed, n_jobs=n_threads)
+        return model.fit(X).inertia_
 
     def peer(seed):
         return KMeans(n_clusters, n_init=10, random_state=seed).fit(X).inertia_
 
-    ours, theirs = alternate(subject, peer, seeds)
+    ours, theirs = alternate(subject, peer, seeds, n_threads)
     ratios = [a / b for a, b in zip(ours.results, theirs.results, strict=True)]
     return median(ratios), ours.median_seconds, theirs.median_seconds
 
@@ -48,6 +50,7 @@ def parse(arguments):
     parser.add_argument(
         "--clusters", type=int, nargs="+", default=[5, 10, 50], help="values of K"
     )
+    parser.add_argument("--threads", type=int, default=1, help="threads of both")
     return parser.parse_args(arguments)
 
 
@@ -58,8 +61,8 @@ def main(arguments=None):
     if not sets:
         sys.exit(f"no data set has {options.cases!r} in its name")
     # The first fit of each pays for thread pools and late imports.
-    measure(sets[0][1], 2, range(1))
-    print(describe_threads())
+    measure(sets[0][1], 2, range(1), options.threads)
+    print(describe_threads(options.threads))
     table = Table(
         {
             "case": "<20",
@@ -71,9 +74,10 @@ def main(arguments=None):
         }
     )
     ratios, ours, theirs = {}, [], []
+    seeds = range(options.seeds)
     for name, X in sets:
         for k in options.clusters:
-            ratio, own, other = measure(X, k, range(options.seeds))
+            ratio, own, other = measure(X, k, seeds, options.threads)
             table.row(name, k, ratio, own, other, own / other)
             ratios[name, k] = ratio
             ours.append(own)

@@ -1,9 +1,16 @@
 """The one place that knows which scikit-learn is installed."""
 
+from inspect import signature
+
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import (
+    _check_method_params,
+    _check_sample_weight,
+    validate_data,
+)
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -25,11 +32,23 @@ __all__ = [
     "StrOptions",
     "check_weights",
     "fit_context",
+    "safe_split",
+    "select_params",
+    "takes_sample_weight",
     "validate_rows",
     "with_callbacks",
 ]
 
 fit_context = _fit_context
+safe_split = _safe_split
+select_params = _check_method_params
+
+
+def takes_sample_weight(scorer):
+    """Whether a scorer, or a callable of the user, has that parameter."""
+    if hasattr(scorer, "_accept_sample_weight"):
+        return scorer._accept_sample_weight()
+    return "sample_weight" in signature(scorer).parameters
 
 
 def check_weights(sample_weight, X):

@@ -26,7 +26,9 @@ def _models(subject, X, y, weight):
     weights = {"sample_weight": weight} if subject.has("sample_weight") else {}
     models = [subject.make().fit(X, y, **weights)]
     if subject.has("partial_fit"):
-        models.append(subject.feed(subject.make(), X, y, **weights))
+        models += [
+            subject.feed(make(), X, y, **weights) for _, make in subject.beginnings()
+        ]
     return models
 
 
@@ -137,9 +139,10 @@ def check_float32_agrees_with_float64(subject):
     double, single = subject.make().fit(X, y), subject.make().fit(X.astype("f4"), y)
     a, b = canonical(single, X.astype("f4")), canonical(double, X)
     assert_same_partition(a["predict"], b["predict"], "float32")
-    # Log densities and divergences of rows next to a codevector cancel, so these
-    # are compared in units of their largest entry.
-    assert_close(a, b, "float32", rtol=1e-4)
+    # Random choices may depend on the bytes of the rows, and with them where the
+    # annealing ends; what is found there may not.
+    found = ("transform", "cluster_centers_", "cluster_weights_")
+    assert_close(a, {n: b[n] for n in found if n in b}, "float32", rtol=1e-4)
 
 
 @needs()
@@ -167,7 +170,7 @@ def check_dtypes_may_alternate(subject):
 
 @needs()
 def check_containers_do_not_matter(subject):
-    """Lists, pandas and polars frames give the bits of the array."""
+    """Lists, pandas and polars frames give the model of the array."""
     X, y = subject.groups()
     names = ["a", "b", "c"]
     w = np.random.default_rng(7).integers(1, 4, len(X))
@@ -180,7 +183,8 @@ def check_containers_do_not_matter(subject):
         for model, plain in zip(
             _models(subject, *rows), _models(subject, *arrays), strict=True
         ):
-            assert_same_bits(answers(model, rows[0]), answers(plain, X), name)
+            # Frames hold their columns one by one, and order is in the last bits.
+            assert_close(answers(model, rows[0]), answers(plain, X), name)
 
 
 def _sparse_forms(X):

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import joblib
+import numpy as np
 from sklearn.base import clone
 
 from .comparing import (
@@ -48,14 +49,14 @@ def check_copies_answer_alike(subject):
 def check_copies_in_mid_stream_go_on_alike(subject):
     """A copy taken in mid-stream learns what follows to the same bits."""
     X, y = subject.cloud(601)
-    for name, duplicate in COPIES.items():
-        model, copied = subject.make(), subject.make()
-        for start in range(0, 601, 75):
-            rows = slice(start, start + 75)
-            subject.feed(model, X[rows], y[rows])
-            subject.feed(copied, X[rows], y[rows])
-            copied = duplicate(copied)
-        assert_same_model(copied, model, X, f"copies by {name} in mid-stream")
+    for beginning, make in subject.beginnings():
+        for name, duplicate in COPIES.items():
+            model, copied = make(), make()
+            for rows in np.array_split(np.arange(601), 5):
+                subject.feed(model, X[rows], y[rows])
+                subject.feed(copied, X[rows], y[rows])
+                copied = duplicate(copied)
+            assert_same_model(copied, model, X, f"{beginning}, copied by {name}")
 
 
 @needs("partial_fit")

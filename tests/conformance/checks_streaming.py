@@ -18,15 +18,42 @@ from .comparing import (
     refused,
 )
 
-# More than two batches of the default size, and no multiple of any.
-N_STREAM = 601
+# Two batches of the usual size and a rest.
+N_ROWS = 601
+# Beyond what an estimator may gather before it learns online.
+N_MANY_ROWS = 2701
+MANY_EDGES = (0, 150, 151, 1000, 2040, 2600, N_MANY_ROWS)
 
 
-def _cuts(n_samples):
-    """Ways to cut a stream into calls: a name and the list of slices."""
+def _cuts(n_rows):
+    """Ways to cut a stream into calls: a name and where the calls begin and end."""
     for size in (1, 7, 64):
-        yield f"calls of {size}", [*range(0, n_samples, size), n_samples]
-    yield "ragged calls", [0, 1, 3, 50, 51, 300, 310, n_samples]
+        yield f"calls of {size}", [*range(0, n_rows, size), n_rows]
+    yield "ragged calls", [0, 1, 3, 50, 51, 300, 310, n_rows]
+
+
+def _stream(subject, model, edges, X, y, weight=None):
+    """Feed rows in calls that end at `edges`, leaving out calls without weight."""
+    for rows in (slice(*ends) for ends in pairwise(edges)):
+        if weight is None:
+            subject.feed(model, X[rows], y[rows])
+        elif weight[rows].any():
+            subject.feed(model, X[rows], y[rows], sample_weight=weight[rows])
+    return model
+
+
+def _check_cuts(subject, X, y, weight=None):
+    def check(make, edges, message):
+        whole = _stream(subject, make(), (0, edges[-1]), X, y, weight)
+        cut = _stream(subject, make(), edges, X, y, weight)
+        assert_same_model(
+            cut, whole, X, message, rtol=subject.chunk_rtol, without=LAST_CALL
+        )
+
+    check(subject.make, MANY_EDGES, "many rows in few calls")
+    for beginning, make in subject.beginnings():
+        for name, edges in _cuts(N_ROWS):
+            check(make, edges, f"{beginning} in {name}")
 
 
 @needs("partial_fit")
@@ -41,32 +68,14 @@ def check_partial_fit_returns_self(subject):
 @needs("partial_fit")
 def check_cutting_a_stream_changes_nothing(subject):
     """The same rows in calls of any size give the same model."""
-    X, y = subject.cloud(N_STREAM)
-    whole = subject.feed(subject.make(), X, y)
-    for name, edges in _cuts(len(X)):
-        model = subject.make()
-        for start, stop in pairwise(edges):
-            subject.feed(model, X[start:stop], y[start:stop])
-        assert_same_model(
-            model, whole, X, name, rtol=subject.chunk_rtol, without=LAST_CALL
-        )
+    _check_cuts(subject, *subject.cloud(N_MANY_ROWS))
 
 
 @needs("partial_fit", "sample_weight")
 def check_cutting_a_weighted_stream_changes_nothing(subject):
     """The same weighted rows, some of no weight, in calls of any size."""
-    X, y = subject.cloud(N_STREAM)
-    weight = np.random.default_rng(3).choice([0.0, 0.3, 1.0, 4.5], len(X))
-    weight[::50] = 1.0
-    whole = subject.feed(subject.make(), X, y, sample_weight=weight)
-    for name, edges in _cuts(len(X)):
-        model = subject.make()
-        for rows in (slice(*ends) for ends in pairwise(edges)):
-            if weight[rows].any():
-                subject.feed(model, X[rows], y[rows], sample_weight=weight[rows])
-        assert_same_model(
-            model, whole, X, name, rtol=subject.chunk_rtol, without=LAST_CALL
-        )
+    weight = np.random.default_rng(3).choice([0.0, 0.3, 1.0, 4.5], N_MANY_ROWS)
+    _check_cuts(subject, *subject.cloud(N_MANY_ROWS), weight)
 
 
 @needs("partial_fit")
@@ -155,14 +164,15 @@ def check_labels_are_those_of_the_last_call(subject):
 def check_looking_changes_nothing(subject):
     """Answers and attributes taken in mid-stream leave the stream as it was."""
     X, y = subject.cloud(300)
-    watched, unwatched = subject.make(), subject.make()
-    for start in range(0, 300, 30):
-        rows = slice(start, start + 30)
-        subject.feed(watched, X[rows], y[rows])
-        subject.feed(unwatched, X[rows], y[rows])
-        answers(watched, X)
-        learnt(watched)
-    assert_same_model(watched, unwatched, X, "looking at the model changed the stream")
+    for beginning, make in subject.beginnings():
+        watched, unwatched = make(), make()
+        for start in range(0, 300, 50):
+            rows = slice(start, start + 50)
+            subject.feed(watched, X[rows], y[rows])
+            subject.feed(unwatched, X[rows], y[rows])
+            answers(watched, X)
+            learnt(watched)
+        assert_same_model(watched, unwatched, X, f"looking at {beginning} changed it")
 
 
 def _leaning_weights(X, y):
@@ -191,14 +201,15 @@ def check_rows_of_no_weight_are_absent_in_a_stream(subject):
     """Rows of zero weight in between leave every bit as it would be without."""
     X, y = subject.cloud(400)
     weight = np.where(np.arange(400) % 4 == 1, 0.0, 1.5)
-    kept = weight > 0
-    model, without = subject.make(), subject.make()
-    for start in range(0, 400, 80):
-        rows = np.arange(start, start + 80)
-        subject.feed(model, X[rows], y[rows], sample_weight=weight[rows])
-        rows = rows[kept[rows]]
-        subject.feed(without, X[rows], y[rows], sample_weight=weight[rows])
-    assert_same_model(model, without, X, "rows of no weight count", without=LAST_CALL)
+    for beginning, make in subject.beginnings():
+        model, without = make(), make()
+        for rows in np.split(np.arange(400), 5):
+            subject.feed(model, X[rows], y[rows], sample_weight=weight[rows])
+            rows = rows[weight[rows] > 0]
+            subject.feed(without, X[rows], y[rows], sample_weight=weight[rows])
+        assert_same_model(
+            model, without, X, f"rows of no weight in {beginning}", without=LAST_CALL
+        )
 
 
 @needs("partial_fit", "fixed_classes")

@@ -63,6 +63,14 @@ class Subject:
             kwargs.setdefault("classes", np.arange(N_GROUPS))
         return model.partial_fit(X, y, **kwargs)
 
+    def beginnings(self):
+        """Yield how a stream may begin: a name, and a function that makes a model.
+
+        Estimators may gather rows before they learn online; after a fit they do not.
+        """
+        yield "a fresh stream", self.make
+        yield "a stream after fit", lambda: self.make().fit(*self.groups(seed=9))
+
     def has(self, capability):
         """Tell whether a check that needs `capability` has something to look at.
 

@@ -153,7 +153,7 @@ def _settle(problem, schedule, codebook, temperature):
         if not kept.all():
             codebook = codebook.select(kept)
         elif schedule.tol is not None:
-            moved = divergence_between(divergence, codebook.points, previous)
+            moved = divergence_between(divergence, codebook, previous)
             scale = np.minimum(temperature, nearest_divergence(codebook, divergence))
             settled = bool((moved <= schedule.tol * scale).all())
     codebook, _ = merge_close(codebook, divergence, schedule.merge_tol * temperature)

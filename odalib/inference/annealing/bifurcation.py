@@ -106,9 +106,8 @@ def split(codebook, divergence, directions, squared_steps, chosen):
     directions : array of shape (K, d)
         Of unit length in the Hessian of ``phi``.
     squared_steps : array of shape (K,)
-        Squared lengths of the steps to either side, in units of the divergence.
-        A step that leaves the domain of the divergence is halved until it does
-        not.
+        Squared lengths of the steps to either side, in units of the divergence;
+        shorter where they would leave its domain.
     chosen : bool array of shape (K,)
 
     Returns
@@ -118,22 +117,9 @@ def split(codebook, divergence, directions, squared_steps, chosen):
     """
     parents = codebook.points[chosen]
     steps = np.sqrt(squared_steps[chosen])[:, np.newaxis] * directions[chosen]
-    if not _inside(divergence, parents, steps):
-        for parent, step in zip(parents, steps, strict=True):
-            while not _inside(divergence, parent[np.newaxis], step[np.newaxis]):
-                step *= 0.5
+    steps = divergence.shorten(parents, steps)
     half = codebook.weights[chosen] / 2.0
     return Codebook(
         np.concatenate([codebook.points[~chosen], parents + steps, parents - steps]),
         np.concatenate([codebook.weights[~chosen], half, half]),
     )
-
-
-def _inside(divergence, points, steps):
-    """Whether ``points + steps`` and ``points - steps`` are in the domain."""
-    try:
-        divergence.check_domain(points + steps)
-        divergence.check_domain(points - steps)
-    except ValueError:
-        return False
-    return True

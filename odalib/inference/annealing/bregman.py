@@ -23,6 +23,7 @@ __all__ = [
 # Gradients are taken this fraction of the column mean inside, which exceeds the
 # rounding of a mean and is below anything that moves an association.
 BOUNDARY = 1e-10
+MAX_HALVINGS = 50
 # Entries up to here can be squared and summed.
 LARGEST = 1e140
 
@@ -68,6 +69,10 @@ class BregmanDivergence:
         """Points moved off the boundary of the domain; ``mean`` is the data's."""
         return points
 
+    def shorten(self, points, steps):
+        """Steps shortened where ``points`` plus or minus them leave the domain."""
+        return steps
+
     def bind(self, rows):
         """Divergence with whatever it learns from the training rows."""
         return self
@@ -82,7 +87,15 @@ class BregmanDivergence:
 
 
 class _Separable(BregmanDivergence):
-    """``phi(x) = sum_j f(x_j)`` with ``f(0) = 0`` wherever 0 is in the domain."""
+    """``phi(x) = sum_j f(x_j)`` with ``f(0) = 0`` wherever 0 is in the domain.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Bounds of the domain of every coordinate.
+    """
+
+    lower, upper = -np.inf, np.inf
 
     def _elementwise(self, values):
         raise NotImplementedError
@@ -93,6 +106,13 @@ class _Separable(BregmanDivergence):
             terms.data = self._elementwise(rows.data)
             return np.asarray(terms.sum(axis=1)).ravel()
         return self._elementwise(rows).sum(axis=1)
+
+    def shorten(self, points, steps):
+        # Half way to the bound; a mean may lie beyond it by rounding.
+        room = 0.5 * np.maximum(
+            np.minimum(points - self.lower, self.upper - points), 0.0
+        )
+        return np.clip(steps, -room, room)
 
 
 class SquaredEuclidean(_Separable):
@@ -196,6 +216,7 @@ class KullbackLeibler(_Separable):
     """
 
     name = "Kullback-Leibler"
+    lower = 0.0
 
     def _elementwise(self, values):
         return xlogy(values, values) - values
@@ -217,6 +238,7 @@ class ItakuraSaito(_Separable):
     """``sum_j x_j / mu_j - log(x_j / mu_j) - 1`` on ``x > 0``."""
 
     name = "Itakura-Saito"
+    lower = 0.0
 
     def _elementwise(self, values):
         return -np.log(values)
@@ -247,6 +269,7 @@ class Logistic(_Separable):
     """
 
     name = "logistic"
+    lower, upper = 0.0, 1.0
 
     def _elementwise(self, values):
         return xlogy(values, values) + xlog1py(1.0 - values, -values)
@@ -302,6 +325,24 @@ class _UserDivergence(BregmanDivergence):
 
     def check_domain(self, rows):
         self.divergence.check_domain(rows.toarray() if sp.issparse(rows) else rows)
+
+    def shorten(self, points, steps):
+        return np.stack([
+            self._shorten_one(point, step)
+            for point, step in zip(points, steps, strict=True)
+        ])
+
+    def _shorten_one(self, point, step):
+        # The domain is known by its check alone; past MAX_HALVINGS the point is on
+        # its boundary, and does not move.
+        for _ in range(MAX_HALVINGS):
+            try:
+                self.check_domain(np.stack([point + step, point - step]))
+            except ValueError:
+                step = 0.5 * step
+            else:
+                return step
+        return np.zeros_like(step)
 
 
 DIVERGENCES = {

@@ -41,8 +41,16 @@ class Codebook:
         return tangent_planes(divergence, self.points, self.weights @ self.points)
 
     def inside(self, divergence):
-        """Codevectors moved off the boundary of the domain, shape (K, d)."""
+        """Codevectors moved off the boundary of the domain, shape (K, d).
+
+        A mean may lie beyond the boundary by rounding, and a gradient on it is
+        infinite.
+        """
         return divergence.interior(self.points, self.weights @ self.points)
+
+    def phi(self, divergence):
+        """Convex function at every codevector, shape (K,)."""
+        return divergence.phi(self.inside(divergence))
 
     def ordered(self, axis):
         """Codevectors in the order of their projections on an axis.
@@ -174,7 +182,8 @@ def collect_cells(rows, labels, n_codevectors):
     )
 
 
-def divergence_between(divergence, points, codebook):
-    """``d(points_i, mu_i)``, row by row, shape (K,)."""
+def divergence_between(divergence, moved, codebook):
+    """``d(moved_i, mu_i)``, codevector by codevector, shape (K,)."""
     gradients, offsets = codebook.planes(divergence)
-    return divergence.phi(points) + offsets - np.einsum("ij,ij->i", gradients, points)
+    linear = np.einsum("ij,ij->i", gradients, moved.inside(divergence))
+    return moved.phi(divergence) + offsets - linear

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from odalib.inference.annealing.bregman import tangent_planes
 from odalib.inference.annealing.codebook import Codebook
 
 __all__ = ["distortion_rise", "merge_close", "merge_down", "nearest_divergence"]
@@ -21,9 +20,9 @@ def merge_close(codebook, divergence, threshold):
         Which codevector of the result each one went into.
     """
 
-    def costs(points, weights, index=None):
-        gradients, offsets = tangent_planes(divergence, points, weights @ points)
-        values = divergence.phi(points)
+    def costs(codebook, index=None):
+        gradients, offsets = codebook.planes(divergence)
+        values, points = codebook.phi(divergence), codebook.inside(divergence)
         if index is None:
             return _between(values, offsets, gradients, points)
         return np.minimum(
@@ -37,8 +36,8 @@ def merge_close(codebook, divergence, threshold):
 def nearest_divergence(codebook, divergence):
     """Divergence to or from the nearest other codevector, shape (K,)."""
     gradients, offsets = codebook.planes(divergence)
-    values = divergence.phi(codebook.points)
-    between = _between(values, offsets, gradients, codebook.points)
+    values, points = codebook.phi(divergence), codebook.inside(divergence)
+    between = _between(values, offsets, gradients, points)
     np.fill_diagonal(between, np.inf)
     return between.min(axis=1)
 
@@ -55,37 +54,37 @@ def merge_down(codebook, divergence, n_codevectors):
     Ward's rule for a Bregman divergence. Returns as `merge_close`.
     """
 
-    def costs(points, weights, index=None):
-        values = divergence.phi(points)
-        if index is not None:
-            return _rises(divergence, points, weights, values, [index])[0]
-        return distortion_rise(Codebook(points, weights), divergence)
+    def costs(codebook, index=None):
+        if index is None:
+            return distortion_rise(codebook, divergence)
+        return _rises(codebook, divergence, [index])[0]
 
     return _agglomerate(codebook, costs, n_left=n_codevectors)
 
 
 def distortion_rise(codebook, divergence):
     """Rise of the mean distortion when codevectors i and j merge, shape (K, K)."""
-    points, weights = codebook.points, codebook.weights
-    values = divergence.phi(points)
-    step = max(1, PAIR_ELEMENTS // max(points.size, 1))
+    n_codevectors = len(codebook)
+    step = max(1, PAIR_ELEMENTS // codebook.points.size)
+    starts = range(0, n_codevectors, step)
     return np.concatenate(
         [
-            _rises(divergence, points, weights, values, range(i, min(i + step, len(points))))
-            for i in range(0, len(points), step)
+            _rises(codebook, divergence, range(i, min(i + step, n_codevectors)))
+            for i in starts
         ]
     )
 
 
-def _rises(divergence, points, weights, values, indices):
+def _rises(codebook, divergence, indices):
     """``w_i phi(mu_i) + w_j phi(mu_j) - (w_i + w_j) phi(mu_ij)`` for rows i."""
-    indices = list(indices)
-    sums = weights[indices, None] + weights
-    share = weights[indices, None] / sums
-    merged = share[..., None] * points[indices, None] + (1.0 - share[..., None]) * points
+    indices, weights = list(indices), codebook.weights
+    points, values = codebook.inside(divergence), codebook.phi(divergence)
+    sums = weights[indices, np.newaxis] + weights
+    share = (weights[indices, np.newaxis] / sums)[..., np.newaxis]
+    merged = share * points[indices, np.newaxis] + (1.0 - share) * points
     at_merged = divergence.phi(merged.reshape(-1, points.shape[1])).reshape(sums.shape)
     own = weights * values
-    return own[indices, None] + own - sums * at_merged
+    return own[indices, np.newaxis] + own - sums * at_merged
 
 
 def _agglomerate(codebook, costs, *, threshold=np.inf, n_left=1):
@@ -96,7 +95,7 @@ def _agglomerate(codebook, costs, *, threshold=np.inf, n_left=1):
     if n_alive <= n_left:
         return codebook, groups
     points, weights = codebook.points.copy(), codebook.weights.copy()
-    table = costs(points, weights)
+    table = costs(codebook)
     np.fill_diagonal(table, np.inf)
     alive = np.ones(n_codevectors, dtype=bool)
     while n_alive > n_left:
@@ -112,7 +111,7 @@ def _agglomerate(codebook, costs, *, threshold=np.inf, n_left=1):
         alive[gone] = False
         n_alive -= 1
         table[gone] = table[:, gone] = np.inf
-        row = np.where(alive, costs(points, weights, kept), np.inf)
+        row = np.where(alive, costs(Codebook(points, weights), kept), np.inf)
         row[kept] = np.inf
         table[kept] = table[:, kept] = row
     _, groups = np.unique(groups, return_inverse=True)

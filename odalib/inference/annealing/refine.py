@@ -73,11 +73,13 @@ def harden(problem, codebook, n_codevectors, max_steps, tol):
         if refilled or not used.all():
             labels = _refill(problem, codebook, labels, affinity, used, n_codevectors)
             cells = collect_cells(problem.rows, labels, labels.max() + 1)
-        points = cells.total / cells.weight[:, np.newaxis]
-        distortion = problem.total_phi - float(
-            cells.weight @ problem.divergence.phi(points)
+        codebook = Codebook(
+            cells.total / cells.weight[:, np.newaxis],
+            cells.weight / cells.weight.sum(),
         )
-        codebook = Codebook(points, cells.weight / cells.weight.sum())
+        distortion = problem.total_phi - float(
+            cells.weight @ codebook.phi(problem.divergence)
+        )
         n_steps += 1
         converged = previous - distortion <= tol * abs(distortion)
     return Partition(codebook, labels, cells, distortion, n_steps, converged)

@@ -1,0 +1,97 @@
+"""The number of codevectors of an estimator with a path, alone or in a pipeline."""
+
+from copy import copy
+from inspect import signature
+from numbers import Integral
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+__all__ = ["last_step", "level_of", "numbers_to_try", "path_parameter"]
+
+
+def last_step(estimator):
+    """Estimator itself, or the last step of a pipeline."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    return estimator
+
+
+def path_parameter(estimator):
+    """Parameter that numbers the codevectors, as ``set_params`` takes it.
+
+    It is the one parameter of the estimator, or of the last step of a pipeline, that
+    its method ``at`` takes as well.
+
+    Raises
+    ------
+    TypeError
+        For an estimator that has no path.
+    """
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        return f"{name}__{path_parameter(last)}"
+    shared = set()
+    if hasattr(estimator, "at"):
+        shared = signature(estimator.at).parameters.keys() & estimator.get_params()
+    if len(shared) != 1:
+        raise TypeError(
+            "PathSearchCV needs an estimator with a path, such as ODAClusterer, alone "
+            f"or as the last step of a pipeline; {estimator!r} has no method `at` "
+            "that takes its number of codevectors."
+        )
+    return shared.pop()
+
+
+def level_of(estimator, name, number):
+    """Fitted estimator with another number of codevectors, from its path.
+
+    A pipeline shares all its steps but the last with the one it comes from.
+    """
+    if isinstance(estimator, Pipeline):
+        step, last = estimator.steps[-1]
+        other = copy(estimator)
+        other.steps = [*estimator.steps[:-1], (step, level_of(last, name, number))]
+        return other
+    return estimator.at(**{name: number})
+
+
+def numbers_to_try(estimator, parameter, values):
+    """Return the numbers of codevectors in rising order.
+
+    Parameters
+    ----------
+    estimator : estimator or Pipeline
+    parameter : str
+        As `path_parameter` gives it.
+    values : iterable of int or None
+        None for all up to that of the estimator, or to its ``max_clusters`` where
+        that is None.
+
+    Raises
+    ------
+    ValueError
+        Where there are none, and for what is not a positive integer.
+    """
+    if values is not None:
+        return _positive_integers(values, "values")
+    last, name = last_step(estimator), parameter.rpartition("__")[2]
+    if getattr(last, name) is None:
+        name = "max_clusters"
+    (largest,) = _positive_integers([getattr(last, name)], name)
+    return list(range(1, largest + 1))
+
+
+def _positive_integers(values, name):
+    """Sorted distinct integers, as ints of Python."""
+    numbers = list(values)
+    if not numbers:
+        raise ValueError(f"{name} is empty; give the numbers of codevectors to try.")
+    for number in numbers:
+        if isinstance(number, bool | np.bool_) or not (
+            isinstance(number, Integral) and number >= 1
+        ):
+            raise ValueError(
+                f"{name} must hold positive integers only, not {number!r}."
+            )
+    return sorted({int(number) for number in numbers})

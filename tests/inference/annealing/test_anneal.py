@@ -1,0 +1,293 @@
+"""Growth against the theory: where codevectors split, and what a level is."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+
+from odalib.inference.annealing.anneal import cool, grow
+from odalib.inference.annealing.codebook import Codebook
+from odalib.inference.annealing.path import describe_level
+from tests.oracles.divergences import NAMES, critical_temperature
+
+from .problems import (
+    make_problem,
+    make_schedule,
+    mean_codebook,
+    random_codebook,
+    random_problem,
+)
+
+names = pytest.mark.parametrize("name", NAMES)
+
+
+def never(level):
+    return False
+
+
+def precision_of(problem):
+    return getattr(problem.divergence, "precision", None)
+
+
+def divergences_of(problem, x, codebook):
+    gradients, offsets = codebook.planes(problem.divergence)
+    return problem.phi[:, np.newaxis] + offsets - x @ gradients.T
+
+
+def free_energy(problem, x, weights, codebook, temperature):
+    """``-T`` times the mean of ``log sum_i rho_i exp(-d / T)``, from its formula."""
+    exponents = -divergences_of(problem, x, codebook) / temperature
+    log_sums = logsumexp(exponents, b=codebook.weights, axis=1)
+    return -temperature * np.average(log_sums, weights=weights)
+
+
+def level_of(problem, codebook, temperature):
+    moments = problem.moments(codebook, temperature)
+    return describe_level(
+        temperature, codebook, problem.divergence, moments, problem.total_phi, 0.0
+    )
+
+
+@names
+def test_first_split_is_at_the_critical_temperature(name):
+    """By perturbation, which looks at no eigenvalue, cooled by 0.2 % a level."""
+    problem, x, weights = random_problem(name)
+    critical, _ = critical_temperature(name, x, weights, precision_of(problem))
+    schedule = make_schedule(
+        n_codevectors=2,
+        split="perturb",
+        cooling=0.998,
+        max_temperature=1.012 * critical,
+        merge_tol=0.01,
+        tol=1e-6,
+        max_steps=1000,
+        axis_passes=0,
+        max_iter=10**6,
+    )
+    growth = grow(problem, schedule, never)
+    assert growth.stop_reason == "n_clusters"
+    sizes = [len(level.codebook) for level in growth.levels]
+    assert sizes == [1] * (len(sizes) - 1) + [2]
+    assert 0.99 <= growth.levels[-1].temperature / critical <= 1.01
+
+
+def test_later_splits_are_at_their_critical_temperatures():
+    """Rows at -100 +- 2 and 100 +- 1: variances 4 and 1, critical at 8 and 2."""
+    x = np.array([[-102.0], [-98.0], [99.0], [101.0]])
+    schedule = make_schedule(
+        n_codevectors=4,
+        split="perturb",
+        cooling=0.98,
+        max_temperature=9.0,
+        merge_tol=0.01,
+        tol=1e-6,
+        max_steps=1000,
+        axis_passes=0,
+        max_iter=10**6,
+    )
+    growth = grow(make_problem(x, "squared_euclidean"), schedule, never)
+    assert [len(level.codebook) for level in growth.levels[::20]] == [2, 3, 3, 3]
+    for side, critical in [(-1.0, 8.0), (1.0, 2.0)]:
+        whole = [
+            level.temperature
+            for level in growth.levels
+            if (side * level.codebook.points > 0.0).sum() == 1
+        ]
+        assert 0.995 * critical < min(whole) < 1.025 * critical
+
+
+@names
+def test_annealing_starts_just_above_the_first_critical_temperature(name):
+    problem, x, weights = random_problem(name, (200, 3))
+    critical, axis = critical_temperature(name, x, weights, precision_of(problem))
+    growth = grow(problem, make_schedule(n_codevectors=2), never)
+    # Ten power iterations come near the eigenvalue from below.
+    assert 0.9 * critical < growth.levels[0].temperature / 1.05 < critical * (1 + 1e-12)
+    assert len(growth.levels[0].codebook) == 1
+
+
+@names
+def test_level_is_what_direct_evaluation_gives(name):
+    problem, x, weights = random_problem(name)
+    codebook, temperature = random_codebook(x, 4), 0.4 * problem.phi.std()
+    level = level_of(problem, codebook, temperature)
+    d = divergences_of(problem, x, codebook)
+    logits = np.log(codebook.weights) - d / temperature
+    log_p = logits - logsumexp(logits, axis=1, keepdims=True)
+    p, share = np.exp(log_p), weights / weights.sum()
+    distortion = share @ (p * d).sum(axis=1)
+    entropy = -share @ (p * log_p).sum(axis=1)
+    direct = free_energy(problem, x, weights, codebook, temperature)
+    assert level.distortion == pytest.approx(distortion, rel=1e-9)
+    assert level.entropy == pytest.approx(entropy, rel=1e-9)
+    assert level.free_energy == pytest.approx(direct, rel=1e-10)
+    prior = share @ p @ np.log(codebook.weights)
+    by_parts = level.distortion - temperature * (level.entropy + prior)
+    assert level.free_energy == pytest.approx(by_parts, rel=1e-9)
+
+
+@given(
+    name=st.sampled_from(NAMES),
+    seed=st.integers(0, 2**16),
+    n_codevectors=st.integers(1, 5),
+    log_ratio=st.floats(-6.0, 1.0),
+)
+def test_free_energy_never_rises_at_one_temperature(name, seed, n_codevectors, log_ratio):
+    problem, x, weights = random_problem(name, (20, 2), seed)
+    critical, _ = critical_temperature(name, x, weights, precision_of(problem))
+    temperature = critical * math.exp(log_ratio)
+    codebook, energies = random_codebook(x, n_codevectors, seed), []
+    for _ in range(6):
+        energies.append(free_energy(problem, x, weights, codebook, temperature))
+        codebook = problem.moments(codebook, temperature).codebook(codebook)
+    rounding = 1e-12 * (np.abs(problem.phi).max() + temperature)
+    assert (np.diff(energies) <= rounding).all()
+
+
+@names
+def test_fixed_point_is_stationary(name):
+    """No codevector moved a little to any side, nor weight, changes it to first order."""
+    problem, x, weights = random_problem(name, (30, 2))
+    critical, _ = critical_temperature(name, x, weights, precision_of(problem))
+    temperature = 0.4 * critical
+    start = random_codebook(x, 3)
+    codebook = start
+    for _ in range(2000):
+        codebook = problem.moments(codebook, temperature).codebook(codebook)
+
+    def slope(codebook, points, weight_change):
+        moved = [
+            Codebook(
+                codebook.points + sign * points, codebook.weights + sign * weight_change
+            )
+            for sign in (1.0, -1.0)
+        ]
+        up, down = (free_energy(problem, x, weights, c, temperature) for c in moved)
+        return abs(up - down)
+
+    step = 1e-4 * codebook.points.min() if codebook.points.min() > 0 else 1e-4
+    for i in range(3):
+        for points in step * np.eye(6).reshape(6, 3, 2):
+            assert slope(codebook, points, 0.0) < 1e-3 * slope(start, points, 0.0) + 1e-13
+        change = 1e-5 * (np.arange(3) == i) - 1e-5 / 3.0
+        assert slope(codebook, 0.0, change) < 1e-3 * slope(start, 0.0, change) + 1e-13
+
+
+@pytest.mark.parametrize("batch_size", [None, 7])
+def test_growth_splits_only_what_is_past_its_critical_temperature(batch_size):
+    """Two tight groups: one codevector, then two, and no more down to their width."""
+    random = np.random.default_rng(0)
+    x = 0.01 * random.normal(size=(40, 2)) + np.repeat([[0.0, 0.0], [5.0, 0.0]], 20, axis=0)
+    schedule = make_schedule(min_temperature=0.01, max_steps=8, batch_size=batch_size)
+    growth = grow(make_problem(x, "squared_euclidean"), schedule, never)
+    sizes = [len(level.codebook) for level in growth.levels]
+    assert sizes[0] == 1
+    assert set(sizes[3:]) == {2}
+    assert growth.stop_reason == "min_temperature"
+    assert growth.levels[-1].temperature >= 0.01 > 0.7 * growth.levels[-1].temperature
+    ends = np.sort(growth.codebook.points[:, 0])
+    expected = np.sort([x[:20, 0].mean(), x[20:, 0].mean()])
+    np.testing.assert_allclose(ends, expected, atol=1e-8 if batch_size is None else 1e-2)
+
+
+def test_growth_fills_the_room_there_is_with_what_gains_most():
+    """Three pairs past their critical temperatures, 2, 4.5 and 8, and room for two.
+
+    Weights make the gains 18, 4.5 and 4.
+    """
+    x = np.array([[-201.0], [-199.0], [-1.5], [1.5], [208.0], [212.0]])
+    problem = make_problem(x, "squared_euclidean", np.array([4.5, 4.5, 0.5, 0.5, 0.25, 0.25]))
+    schedule = make_schedule(
+        n_codevectors=5, max_temperature=1e4, cooling=0.1, max_steps=50
+    )
+    growth = grow(problem, schedule, never)
+    assert [len(level.codebook) for level in growth.levels][-2:] == [3, 5]
+    points = np.sort(growth.levels[-1].codebook.points[:, 0])
+    np.testing.assert_allclose(points, [-201.0, -199.0, -1.5, 1.5, 210.0], atol=0.3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"n_codevectors": 3}, "n_clusters"),
+        ({"target_distortion": 2.0}, "target_distortion"),
+        ({"min_temperature": 1.0}, "min_temperature"),
+        ({"max_iter": 20}, "max_iter"),
+    ],
+)
+def test_stopping_rules(changes, reason):
+    problem, _, _ = random_problem("squared_euclidean")
+    growth = grow(problem, make_schedule(**({"n_codevectors": 20} | changes)), never)
+    assert growth.stop_reason == reason
+    schedule = make_schedule(**({"n_codevectors": 20} | changes))
+    for level in growth.levels[:-1]:
+        next_temperature = level.temperature * schedule.cooling
+        passes = level.n_samples / problem.rows.total_weight
+        assert schedule.stop_reason(level, next_temperature, round(passes)) is None
+
+
+def test_growth_stops_where_the_callback_asks():
+    problem, _, _ = random_problem("squared_euclidean")
+    seen = []
+
+    def on_level(level):
+        seen.append(level)
+        return len(seen) == 3
+
+    growth = grow(problem, make_schedule(), on_level)
+    assert growth.stop_reason == "callback"
+    assert growth.levels == seen and len(seen) == 3
+
+
+@names
+def test_equal_rows_end_growth_at_one_codevector(name):
+    problem, x, _ = random_problem(name)
+    if name == "mahalanobis":
+        problem = make_problem(np.repeat(x[:1], 9, axis=0), problem.divergence)
+    else:
+        problem = make_problem(np.repeat(x[:1], 9, axis=0), name)
+    growth = grow(problem, make_schedule(), never)
+    assert growth.stop_reason == "distinct_rows"
+    np.testing.assert_allclose(growth.codebook.points, x[:1], rtol=1e-15)
+
+
+def test_growth_counts_its_passes():
+    """Samples consumed are passes times weight; the last level has them all."""
+    problem, _, weights = random_problem("squared_euclidean")
+    growth = grow(problem, make_schedule(axis_passes=3, max_steps=4), never)
+    passes = [level.n_samples / weights.sum() for level in growth.levels]
+    np.testing.assert_allclose(np.diff(passes), 4 + 1 + 3, rtol=1e-12)
+    assert passes[-1] == pytest.approx(growth.n_passes, rel=1e-12)
+
+
+def test_cooling_on_holds_the_number_and_takes_two_steps_a_level():
+    problem, x, weights = random_problem("kullback_leibler")
+    start = random_codebook(x, 4)
+    levels, codebook = cool(problem, start, 0.8, 0.5, 3, 10)
+    expected, temperature = start, 0.8
+    for i in range(3):
+        temperature *= 0.5
+        once = problem.moments(expected, temperature).codebook(expected)
+        expected = problem.moments(once, temperature).codebook(once)
+        level = level_of(problem, once, temperature)
+        level = replace(level, n_samples=(10 + 2 * (i + 1)) * problem.rows.total_weight)
+        np.testing.assert_array_equal(levels[i].codebook.points, once.points)
+        for field in ("temperature", "distortion", "entropy", "free_energy", "n_samples"):
+            assert getattr(levels[i], field) == pytest.approx(
+                getattr(level, field), rel=1e-10
+            )
+    np.testing.assert_array_equal(codebook.points, expected.points)
+
+
+def test_one_codevector_is_the_mean():
+    problem, x, weights = random_problem("itakura_saito")
+    growth = grow(problem, make_schedule(n_codevectors=1), never)
+    mean = mean_codebook(x, weights)
+    np.testing.assert_allclose(growth.levels[0].codebook.points, mean.points, rtol=1e-13)
+    # Of one codevector: no entropy, and the free energy is the distortion.
+    assert growth.levels[0].entropy == pytest.approx(0.0, abs=1e-12)
+    assert growth.levels[0].free_energy == pytest.approx(growth.levels[0].distortion, rel=1e-12)
