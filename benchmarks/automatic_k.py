@@ -6,15 +6,16 @@ Peer: KMeans(n_init=10) at K = 2..15, the K of the highest silhouette taken.
 
 Measured: set s has 2 + s % 11 spherical Gaussian blobs of standard deviation 1 and
 100 rows each; the dimension cycles over 2, 3, 5, 10 and the box's half-width over
-4, 5, ..., 10. Centres are uniform in the box and none is rejected, so that two may
-nearly coincide; the distance of the closest two is printed. Right means the very
-number of blobs drawn, also then.
+4, 5, ..., 10. Centres are uniform in the box, one after the other, and drawn again
+where one falls within ``--apart`` standard deviations (3) of another: nearer than two,
+the density of two equal blobs has a single mode, and their number is not in the rows.
+``--apart 0`` rejects none. Right means the very number of blobs drawn.
 """
 
 import sys
 
 import numpy as np
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import cdist, pdist
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
@@ -23,13 +24,25 @@ from benchmarks._timing import alternate
 from odalib import ODAClusterer
 
 
-def draw_blobs(seed):
+def draw_centres(rng, n_blobs, n_features, half_width, apart):
+    """Draw centres one by one, starting anew where there is no room for the next."""
+    while True:
+        centres = np.empty((0, n_features))
+        for _ in range(1000):
+            centre = rng.uniform(-half_width, half_width, (1, n_features))
+            if cdist(centre, centres).min(initial=np.inf) >= apart:
+                centres = np.vstack([centres, centre])
+            if len(centres) == n_blobs:
+                return centres
+
+
+def draw_blobs(seed, apart):
     """Return the rows, the centres and the half-width of set ``seed``."""
     rng = np.random.default_rng(seed)
     n_blobs = 2 + seed % 11
     n_features = (2, 3, 5, 10)[seed % 4]
     half_width = 4 + seed % 7
-    centres = rng.uniform(-half_width, half_width, (n_blobs, n_features))
+    centres = draw_centres(rng, n_blobs, n_features, half_width, apart)
     noise = rng.standard_normal((100 * n_blobs, n_features))
     return np.repeat(centres, 100, axis=0) + noise, centres, half_width
 
@@ -53,6 +66,9 @@ def main(arguments=None):
     """Run the benchmark and return the exit status."""
     parser = argument_parser("automatic_k", __doc__)
     parser.add_argument("--sets", type=int, default=60, help="number of sets")
+    parser.add_argument(
+        "--apart", type=float, default=3.0, help="least distance of two centres"
+    )
     options = parser.parse_args(arguments)
     table = Table(
         {
@@ -65,7 +81,7 @@ def main(arguments=None):
             "silhouette": ">10d",
         }
     )
-    drawn = [draw_blobs(seed) for seed in range(options.sets)]
+    drawn = [draw_blobs(seed, options.apart) for seed in range(options.sets)]
     true, found, rival = [], [], []
 
     def subject(seed):

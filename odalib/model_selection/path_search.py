@@ -121,7 +121,7 @@ class PathSearchCV(BestEstimatorMixin, MetaEstimatorMixin, BaseEstimator):
     Examples
     --------
     >>> from sklearn.datasets import make_blobs
-    >>> from odalib import ODAClusterer, PathSearchCV
+    >>> from odalib import PathSearchCV, ODAClusterer
     >>> X, y = make_blobs(300, centers=4, cluster_std=0.5, random_state=2)
     >>> search = PathSearchCV(
     ...     ODAClusterer(n_clusters=12, random_state=0), scoring="adjusted_rand_score"

@@ -33,7 +33,7 @@ class SquaresBytes(StandIn):
         return super()._read(X, reset)
 
 
-@caught_by(checks_input.check_float32_is_kept, "float32 gives")
+@caught_by(checks_input.check_float32_is_kept, "fit: ")
 class WidensToDouble(StandIn):
     def _place(self, dtype):
         super()._place(np.float64)

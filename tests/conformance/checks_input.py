@@ -21,14 +21,16 @@ from .comparing import (
 )
 
 
-def _models(subject, X, y, weight):
-    """Fit, and stream where that can be done, with weights where they are taken."""
-    weights = {"sample_weight": weight} if subject.has("sample_weight") else {}
-    models = [subject.make().fit(X, y, **weights)]
+def _models(subject, X, y, weight=None):
+    """Fit, stream, and stream after a fit, as far as the estimator does these."""
+    weights = {}
+    if weight is not None and subject.has("sample_weight"):
+        weights["sample_weight"] = weight
+    models = {"fit": subject.make().fit(X, y, **weights)}
     if subject.has("partial_fit"):
-        models += [
-            subject.feed(make(), X, y, **weights) for _, make in subject.beginnings()
-        ]
+        fitted = subject.make().fit(X, y, **weights)
+        models["partial_fit"] = subject.feed(subject.make(), X, y, **weights)
+        models["fit, partial_fit"] = subject.feed(fitted, X, y, **weights)
     return models
 
 
@@ -57,17 +59,12 @@ def _misaligned(X):
 def check_memory_layout_does_not_matter(subject):
     """Any order, stride, byte order or alignment gives the same model."""
     X, y = subject.groups()
-    model = subject.make().fit(X, y)
+    models = _models(subject, X, y)
     for name, Z in _layouts(X):
-        assert_close(answers(model, Z), answers(model, X), f"answers to {name} rows")
-        other = subject.make().fit(Z, y)
-        assert_close(canonical(other, Z), canonical(model, X), f"fit on {name} rows")
-        if subject.has("partial_fit"):
-            assert_close(
-                answers(subject.feed(subject.make(), Z, y), X),
-                answers(subject.feed(subject.make(), X, y), X),
-                f"partial_fit on {name} rows",
-            )
+        for how, model in _models(subject, Z, y).items():
+            message, plain = f"{how} on {name} rows", models[how]
+            assert_close(canonical(model, X), canonical(plain, X), message)
+            assert_close(answers(plain, Z), answers(plain, X), f"answers: {message}")
 
 
 @needs()
@@ -82,54 +79,42 @@ def check_memory_maps_are_read(subject):
             name: np.load(Path(folder) / f"{name}.npy", mmap_mode="r")
             for name in arrays
         }
-        for model, plain in zip(
-            _models(subject, **maps), _models(subject, **arrays), strict=True
-        ):
-            assert_same_model(model, plain, X, "rows from memory maps")
-            assert_same_bits(
-                answers(model, maps["X"]), answers(model, X), "answers to memory maps"
-            )
+        models = _models(subject, **arrays)
+        for how, model in _models(subject, **maps).items():
+            message, plain = f"{how} on memory maps", models[how]
+            assert_same_model(model, plain, X, message)
+            assert_same_bits(answers(model, maps["X"]), answers(plain, X), message)
 
 
 @needs()
 def check_whole_numbers_are_numbers(subject):
-    """Integers, booleans and short floats give the bits of the same float64."""
+    """Integers, booleans and short floats give the model of the same float64."""
     X, y = subject.counts()
     kinds = ["u1", "i2", "i4", "i8", "u8", "f2"]
     if subject.domain == "unit":
         kinds = ["?", "u1", "i8", "f2"]
-    plain = subject.make().fit(X, y)
-    for kind in kinds:
-        Z = X.astype(kind)
-        model = subject.make().fit(Z, y)
-        message = f"values of dtype {Z.dtype}"
-        assert_close(canonical(model, Z), canonical(plain, X), message, rtol=1e-5)
-        assert_same_partition(model.predict(Z), plain.predict(X), message)
-        if subject.has("partial_fit"):
-            streamed = subject.feed(subject.make(), Z, y)
-            unstreamed = subject.feed(subject.make(), X, y)
-            assert_same_partition(streamed.predict(Z), unstreamed.predict(X), message)
+    models = _models(subject, X, y)
+    for Z in (X.astype(kind) for kind in kinds):
+        for how, model in _models(subject, Z, y).items():
+            message, expected = f"{how} on {Z.dtype}", canonical(models[how], X)
+            assert_close(canonical(model, Z), expected, message, rtol=1e-5)
 
 
 @needs()
 def check_float32_is_kept(subject):
     """Codevectors and answers have the dtype of the rows, float32 or float64."""
     X, y = subject.groups()
-    calls = [lambda Z: subject.make().fit(Z, y)]
-    if subject.has("partial_fit"):
-        calls.append(lambda Z: subject.feed(subject.make(), Z, y))
     for dtype in (np.float32, np.float64):
         Z = X.astype(dtype)
-        for call in calls:
-            model = call(Z)
+        for how, model in _models(subject, Z, y).items():
+            said = canonical(model, Z)
+            kept = ("transform", "predict_proba", "predict_log_proba")
             found = {
-                name: value.dtype
-                for name, value in answers(model, Z).items()
-                if name in ("transform", "predict_proba", "predict_log_proba")
+                name: said[name].dtype
+                for name in (*kept, "cluster_centers_")
+                if name in said
             }
-            if subject.has("clusterer"):
-                found["cluster_centers_"] = model.cluster_centers_.dtype
-            assert set(found.values()) <= {np.dtype(dtype)}, f"{Z.dtype} gives {found}"
+            assert set(found.values()) <= {np.dtype(dtype)}, f"{how}: {found}"
 
 
 @needs()
@@ -175,16 +160,16 @@ def check_containers_do_not_matter(subject):
     names = ["a", "b", "c"]
     w = np.random.default_rng(7).integers(1, 4, len(X))
     arrays = (X, y, w)
+    models = _models(subject, *arrays)
     for name, rows in {
         "list": tuple(part.tolist() for part in arrays),
         "pandas": (pd.DataFrame(X, columns=names), pd.Series(y), pd.Series(w)),
         "polars": (pl.DataFrame(X, schema=names), pl.Series(y), pl.Series(w)),
     }.items():
-        for model, plain in zip(
-            _models(subject, *rows), _models(subject, *arrays), strict=True
-        ):
+        for how, model in _models(subject, *rows).items():
             # Frames hold their columns one by one, and order is in the last bits.
-            assert_close(answers(model, rows[0]), answers(plain, X), name)
+            said, expected = answers(model, rows[0]), answers(models[how], X)
+            assert_close(said, expected, f"{how} on {name}")
 
 
 def _sparse_forms(X):
@@ -223,23 +208,16 @@ def check_sparse_rows_give_what_dense_rows_give(subject):
     X, y = subject.counts()
     if subject.domain in ("real", "non-negative"):
         X[X < 20.0] = 0.0
-    dense = subject.make().fit(X, y)
-    expected = canonical(dense, X)
+    models = _models(subject, X, y)
     for name, Z in _sparse_forms(X):
         rtol = 1e-4 if Z.dtype == np.float32 else 1e-7
-        model = subject.make().fit(Z, y)
-        assert_close(canonical(model, Z), expected, f"fit on {name}", rtol=rtol)
-        assert_close(
-            answers(dense, Z), answers(dense, X), f"answers to {name}", rtol=rtol
-        )
-        if subject.has("score"):
-            np.testing.assert_allclose(dense.score(Z, y), dense.score(X, y), rtol=rtol)
-        if subject.has("partial_fit"):
-            assert_same_partition(
-                subject.feed(subject.make(), Z, y).predict(Z),
-                subject.feed(subject.make(), X, y).predict(X),
-                f"partial_fit on {name}",
-            )
+        for how, model in _models(subject, Z, y).items():
+            message, dense = f"{how} on {name}", models[how]
+            assert_close(canonical(model, Z), canonical(dense, X), message, rtol=rtol)
+            assert_close(answers(dense, Z), answers(dense, X), message, rtol=rtol)
+            if subject.has("score"):
+                found, expected = dense.score(Z, y), dense.score(X, y)
+                np.testing.assert_allclose(found, expected, rtol=rtol, err_msg=message)
 
 
 @needs("sparse", "partial_fit")
@@ -270,7 +248,7 @@ def check_inputs_are_left_alone(subject):
         weight = np.linspace(0.5, 2.0, len(y))
         given = {"X": Z, "y": y, "sample_weight": weight}
         untouched = copy.deepcopy(given)
-        for model in _models(subject, Z, y, weight):
+        for model in _models(subject, Z, y, weight).values():
             answers(model, Z)
             if subject.has("score"):
                 model.score(Z, y)

@@ -35,6 +35,9 @@ class Subject:
         Whether multiplying X by a power of two changes nothing but the scale.
     classes_grow : bool, default=False
         Whether a classifier takes labels that it has not met before.
+    sklearn_checks : bool, default=True
+        Whether scikit-learn's own checks mean something for the estimator: their
+        data are of both signs or, by its tag, not negative.
     chunk_rtol : float, default=0.0
         How far two cuts of the same stream may differ. Zero asks for equal bits.
     """
@@ -46,6 +49,7 @@ class Subject:
     order_free: bool = True
     homogeneous: bool = True
     classes_grow: bool = False
+    sklearn_checks: bool = True
     chunk_rtol: float = 0.0
 
     def make(self, **params):

@@ -67,9 +67,7 @@ class Case:
 def test_negative_divergence(shape, layout):
     case = Case(shape, layout)
     values = kernels.negative_divergence(case.rows, case.gradients, case.offsets)
-    expected = [
-        [case.affinity(i, n) for n in range(shape[0])] for i in range(shape[1])
-    ]
+    expected = [[case.affinity(i, n) for n in range(shape[0])] for i in range(shape[1])]
     np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-14)
     assert values.flags.c_contiguous
 
@@ -198,9 +196,7 @@ def test_cell_sums(shape, layout):
     """The last of the cells is always empty."""
     case = Case(shape, layout)
     n_cells = shape[1] + 1
-    weight, total = kernels.cell_sums(
-        case.rows, case.row_weights, case.labels, n_cells
-    )
+    weight, total = kernels.cell_sums(case.rows, case.row_weights, case.labels, n_cells)
     expected_weight, expected = np.zeros(n_cells), np.zeros((n_cells, shape[2]))
     for n, i in enumerate(case.labels):
         expected_weight[i] += case.row_weights[n]

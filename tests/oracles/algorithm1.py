@@ -76,7 +76,8 @@ def mean_step(d, rows, codebook, temperature):
         [
             math.fsum(p[i] for p in associations) / n,
             [
-                math.fsum(p[i] * x[j] for p, x in zip(associations, rows, strict=True)) / n
+                math.fsum(p[i] * x[j] for p, x in zip(associations, rows, strict=True))
+                / n
                 for j in range(n_features)
             ],
         ]
@@ -92,8 +93,9 @@ def nearest_other(d, codebook, i):
 
 def converge(d, rows, codebook, temperature, rule):
     """Pass over the rows until no codevector moves, relative to T and neighbours."""
-    age = rule.age
-    for n_passes in range(1, rule.max_passes + 1):
+    age, n_passes, moving = rule.age, 0, True
+    while moving and n_passes < rule.max_passes:
+        n_passes += 1
         before = codebook
         if rule.online:
             codebook, age = online_pass(d, rows, codebook, temperature, age)
@@ -103,12 +105,11 @@ def converge(d, rows, codebook, temperature, rule):
         if len(left) < len(codebook):
             codebook = left
             continue
-        if all(
+        moving = any(
             d(mean(new), mean(old))
-            <= rule.epsilon_c * min(temperature, nearest_other(d, codebook, i))
+            > rule.epsilon_c * min(temperature, nearest_other(d, codebook, i))
             for i, (new, old) in enumerate(zip(codebook, before, strict=True))
-        ):
-            break
+        )
     return codebook, n_passes
 
 

@@ -20,9 +20,7 @@ def kullback_leibler(x, mu):
 
 
 def itakura_saito(x, mu):
-    return math.fsum(
-        a / b - math.log(a / b) - 1.0 for a, b in zip(x, mu, strict=True)
-    )
+    return math.fsum(a / b - math.log(a / b) - 1.0 for a, b in zip(x, mu, strict=True))
 
 
 def logistic(x, mu):
@@ -61,8 +59,8 @@ def critical_temperature(name, x, weights, precision=None):
         2 * (x.shape[1],)
     )
     mean = np.average(x, axis=0, weights=weights)
-    hessian = 2.0 * precision if precision is not None else np.diag(
-        CURVATURES[name](mean)
+    hessian = (
+        2.0 * precision if precision is not None else np.diag(CURVATURES[name](mean))
     )
     values, vectors = np.linalg.eig(covariance @ hessian)
     largest = values.real.argmax()

@@ -138,7 +138,9 @@ def fit_rows(X, row_weights, settings, n_jobs=1, on_level=None):
     strength = None
     temperature = growth.levels[-1].temperature
     if choose:
-        n_chosen, temperature, strength = longest_plateau(growth.levels)
+        plateau = longest_plateau(growth.levels, schedule.n_codevectors)
+        temperature, strength = plateau.temperature, plateau.strength
+        n_chosen = min(plateau.n_codevectors, len(codebooks[0]))
         start = smallest_above(codebooks, n_chosen, divergence)
         partition = harden(problem, start, n_chosen, HARD_STEPS, tol)
         partition = exchange(problem, partition, tol, random)
@@ -239,7 +241,8 @@ def _best_anneal(problem, schedule, choose, tol, on_level):
             COOL_LEVELS,
             growth.n_passes,
         )
-        growth = replace(growth, levels=growth.levels + cooled)
+        if not choose:
+            growth = replace(growth, levels=growth.levels + cooled)
         partition = harden(problem, codebook, wanted, HARD_STEPS, tol)
         n_passes += 2 * COOL_LEVELS + partition.n_steps
         if best is None or partition.distortion < best[1].distortion:

@@ -1,21 +1,62 @@
 """The number of codevectors that lasts over the widest range of temperatures."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-__all__ = ["longest_plateau"]
+__all__ = ["Plateau", "longest_plateau"]
 
 
-def longest_plateau(levels):
+@dataclass(frozen=True)
+class Plateau:
+    """A run of levels with one number of codevectors.
+
+    Attributes
+    ----------
+    n_codevectors : int
+    temperature : float
+        Of its last level.
+    strength : float
+        Its length over log temperature as a multiple of the next longest run's;
+        infinite where there is no other.
+    """
+
+    n_codevectors: int
+    temperature: float
+    strength: float
+
+
+def longest_plateau(levels, largest):
     """Longest run of one number of codevectors over log temperature.
 
-    The run at one codevector has no upper end, and is not a candidate unless it
-    is the only one.
+    One codevector is the answer only where there are never more: its run has no
+    hot end. A run that the end of the path cuts short counts as far as it goes.
+
+    Parameters
+    ----------
+    levels : list of Level
+        Hot to cold.
+    largest : int
+        Larger numbers are not taken.
+
+    Returns
+    -------
+    Plateau
     """
-    temperature = np.array([level.temperature for level in levels])
+    log_temperature = np.log([level.temperature for level in levels])
     number = np.array([len(level.codebook) for level in levels])
-    starts = np.flatnonzero(np.r_[True, np.diff(number) != 0])
-    ends = np.r_[starts[1:], len(number) - 1]
-    length = np.log(temperature[starts] / temperature[ends])
-    order = np.argsort(-length)
-    best = order[0]
-    return int(number[starts[best]]), temperature[ends[best]], 1.0
+    starts = np.flatnonzero(np.diff(number, prepend=0))
+    lasts = np.append(starts[1:], len(number)) - 1
+    ends = np.minimum(lasts + 1, len(number) - 1)
+    lengths = log_temperature[starts] - log_temperature[ends]
+    candidates = np.flatnonzero((number[starts] > 1) & (number[starts] <= largest))
+    if len(candidates) == 0:
+        candidates = np.array([0])
+    ranked = candidates[np.argsort(-lengths[candidates], kind="stable")]
+    best = ranked[0]
+    strength = np.inf
+    if len(ranked) > 1 and lengths[ranked[1]] > 0:
+        strength = float(lengths[best] / lengths[ranked[1]])
+    return Plateau(
+        int(number[starts[best]]), levels[lasts[best]].temperature, strength
+    )

@@ -69,8 +69,14 @@ def make_schedule(**changes):
 
 
 def make_settings(
-    *, divergence="squared_euclidean", choose=False, stream_batch_size=256, memory=None,
-    seed=0, tol=1e-4, **changes
+    *,
+    divergence="squared_euclidean",
+    choose=False,
+    stream_batch_size=256,
+    memory=None,
+    seed=0,
+    tol=1e-4,
+    **changes,
 ):
     """Settings of a fit; further keywords change the schedule."""
     return Settings(

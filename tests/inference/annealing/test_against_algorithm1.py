@@ -10,6 +10,7 @@ from tests.oracles.divergences import CLOSED_FORMS, critical_temperature
 
 from .problems import make_problem, make_schedule
 
+
 def cloud():
     """Sixteen positive rows without groups: codevectors part soon one after another."""
     return np.random.default_rng(0).uniform([1.0, 2.0], [7.0, 5.0], size=(16, 2))

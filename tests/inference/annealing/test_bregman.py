@@ -46,7 +46,9 @@ def closed_form(name, x, points):
 def test_affine_form_is_the_closed_form(name):
     x, points = draw_rows(name, 40, 3, 0), draw_rows(name, 6, 3, 1)
     result = affine_form(make(name), x, points, points.mean(axis=0))
-    np.testing.assert_allclose(result, closed_form(name, x, points), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(
+        result, closed_form(name, x, points), rtol=1e-12, atol=1e-13
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -78,7 +80,9 @@ def test_mean_is_the_minimiser(name):
     """``sum w d(x, mu) = sum w d(x, mean) + sum w d(mean, mu)`` for every mu."""
     entries = st.floats(*DOMAINS[name])
 
-    @given(arrays(float, (6, 2), elements=entries), arrays(float, (1, 2), elements=entries))
+    @given(
+        arrays(float, (6, 2), elements=entries), arrays(float, (1, 2), elements=entries)
+    )
     def holds(x, mu):
         weights = np.arange(1.0, 7.0)
         divergence = as_divergence(name)
@@ -129,7 +133,10 @@ def test_constant_column_at_an_end_drops_out(name, constants):
     divergence = as_divergence(name)
     without = affine_form(divergence, x, points, points.mean(axis=0))
     for value in constants:
-        wide, wide_points = np.insert(x, 1, value, axis=1), np.insert(points, 1, value, axis=1)
+        wide, wide_points = (
+            np.insert(x, 1, value, axis=1),
+            np.insert(points, 1, value, axis=1),
+        )
         result = affine_form(divergence, wide, wide_points, wide_points.mean(axis=0))
         np.testing.assert_array_equal(result, without)
         curvature = divergence.hessian_product(wide_points, np.ones((3, 3)))
@@ -164,7 +171,7 @@ def test_given_precision_is_kept():
     rows = RowBlocks(np.ones((4, 3)), np.ones(4))
     given_one = Mahalanobis(PRECISION)
     assert given_one.bind(rows) is given_one
-    with pytest.raises(ValueError, match="X has 2 features.*divergence is for 3"):
+    with pytest.raises(ValueError, match=r"X has 2 features.*divergence is for 3"):
         given_one.bind(RowBlocks(np.ones((4, 2)), np.ones(4)))
 
 
@@ -174,7 +181,9 @@ def test_precision_of_a_singular_covariance_is_the_pseudo_inverse(scale):
     covariance = np.cov(x, rowvar=False, ddof=0)
     precision = bound_to(x).precision
     expected = np.linalg.pinv(covariance, rcond=1e-8, hermitian=True)
-    np.testing.assert_allclose(precision * scale**2, expected * scale**2, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(
+        precision * scale**2, expected * scale**2, rtol=1e-7, atol=1e-9
+    )
     # The mean of d(x, mean) is the number of directions in which rows vary.
     away = x - x.mean(axis=0)
     mean = np.einsum("ij,jk,ik->", away, precision, away) / len(x)
@@ -189,7 +198,8 @@ def test_log_normaliser_in_one_dimension(temperature):
     ]:
         integral, _ = quad(
             lambda x, factor=factor: np.exp(-factor * x * x / temperature),
-            -np.inf, np.inf,
+            -np.inf,
+            np.inf,
         )
         result = divergence.log_normaliser(temperature, 1)
         assert result == pytest.approx(-np.log(integral), rel=1e-9)

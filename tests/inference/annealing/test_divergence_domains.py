@@ -14,7 +14,12 @@ from odalib.inference.annealing.bregman import (
 )
 
 REFUSED = [
-    ("kullback_leibler", -0.5, "Negative values in data: the Kullback-Leibler", "x >= 0"),
+    (
+        "kullback_leibler",
+        -0.5,
+        "Negative values in data: the Kullback-Leibler",
+        "x >= 0",
+    ),
     ("itakura_saito", 0.0, "Negative or zero values: the Itakura-Saito", "x > 0"),
     ("itakura_saito", -2.0, "Negative or zero values: the Itakura-Saito", "x > 0"),
     ("logistic", -1e-9, "Values outside: the logistic", "0 <= x <= 1"),
@@ -118,8 +123,12 @@ def test_user_divergence():
     gradients, offsets = tangent_planes(divergence, points, points[0])
     result = divergence.phi(x) + offsets - x @ gradients[0]
     # (x^4 - mu^4) / 12 - mu^3 (x - mu) / 3, worked out by hand.
-    np.testing.assert_allclose(result, [17.0 / 12.0 + 11.0 / 12.0, 4.0 + 6.0], rtol=1e-15)
-    np.testing.assert_array_equal(divergence.hessian_product(points, x[:1]), [[4.0, 2.0]])
+    np.testing.assert_allclose(
+        result, [17.0 / 12.0 + 11.0 / 12.0, 4.0 + 6.0], rtol=1e-15
+    )
+    np.testing.assert_array_equal(
+        divergence.hessian_product(points, x[:1]), [[4.0, 2.0]]
+    )
     np.testing.assert_array_equal(divergence.phi(sp.csr_matrix(x)), divergence.phi(x))
     with pytest.raises(ValueError, match="too large"):
         divergence.check_domain(sp.csr_matrix([[0.0, 101.0]]))
@@ -157,7 +166,11 @@ def test_missing_methods_are_named():
         as_divergence(Poor())
 
     class Flat:
-        phi, gradient, check_domain = Quartic.phi, Quartic.gradient, Quartic.check_domain
+        phi, gradient, check_domain = (
+            Quartic.phi,
+            Quartic.gradient,
+            Quartic.check_domain,
+        )
 
     with pytest.raises(TypeError, match=r"Flat lacks .*\['hessian_diagonal'\]"):
         as_divergence(Flat())

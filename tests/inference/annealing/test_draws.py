@@ -12,7 +12,9 @@ LAYOUTS = {"dense": np.asarray, "csr": sp.csr_matrix}
 
 def rows_with_zeros(n_rows=200, n_features=5, seed=0):
     random = np.random.default_rng(seed)
-    x = random.normal(size=(n_rows, n_features)) * random.choice([1.0, 1e-3], n_features)
+    x = random.normal(size=(n_rows, n_features)) * random.choice(
+        [1.0, 1e-3], n_features
+    )
     return x * (random.random(x.shape) < 0.7)
 
 
@@ -102,7 +104,9 @@ def test_priority_sample_by_its_definition():
     weights, importance = random.uniform(0.5, 2.0, 50), random.uniform(0.5, 9.0, 50)
     uniforms = row_uniforms(x, 7)
     indices, drawn = draw_sample(x, weights, importance, uniforms, 20)
-    priority = [w * s / u for w, s, u in zip(weights, importance, uniforms, strict=True)]
+    priority = [
+        w * s / u for w, s, u in zip(weights, importance, uniforms, strict=True)
+    ]
     ranked = sorted(range(50), key=lambda i: -priority[i])
     assert indices.tolist() == sorted(ranked[:20])
     threshold = priority[ranked[20]]

@@ -52,7 +52,9 @@ def merge_by_enumeration(codebook, d, cost, stop):
         points[i] = (weights[i] * points[i] + weights[j] * points[j]) / weight
         weights[i], members[i] = weight, members[i] | members[j]
         del points[j], weights[j], members[j]
-    groups = [next(k for k, m in enumerate(members) if i in m) for i in range(len(codebook))]
+    groups = [
+        next(k for k, m in enumerate(members) if i in m) for i in range(len(codebook))
+    ]
     return Codebook(np.array(points), np.array(weights)), groups
 
 
@@ -126,7 +128,9 @@ def test_rise_is_what_merging_two_cells_of_rows_costs(name):
             total += sum(weights[n] * d(x[n], mean) for n in inside)
         return total / weights.sum()
 
-    points = [np.average(x[cells == i], axis=0, weights=weights[cells == i]) for i in range(3)]
+    points = [
+        np.average(x[cells == i], axis=0, weights=weights[cells == i]) for i in range(3)
+    ]
     shares = np.array([weights[cells == i].sum() for i in range(3)]) / weights.sum()
     rise = distortion_rise(Codebook(np.array(points), shares), as_divergence(name))
     before = mean_distortion(cells)
@@ -143,9 +147,12 @@ def test_rise_from_the_boundary_of_the_domain():
     def phi(x):
         return (xlogy(x, x) - x).sum()
 
-    expected = 0.25 * phi(codebook.points[0]) + 0.75 * phi(codebook.points[1]) - phi(merged)
+    expected = (
+        0.25 * phi(codebook.points[0]) + 0.75 * phi(codebook.points[1]) - phi(merged)
+    )
     rise = distortion_rise(codebook, as_divergence("kullback_leibler"))
-    assert rise[0, 1] == pytest.approx(expected, rel=1e-14)
+    # Codevectors are taken 1e-10 of the mean inside.
+    assert rise[0, 1] == pytest.approx(expected, rel=1e-8)
 
 
 def test_rises_are_worked_out_in_bounded_pieces(monkeypatch):
@@ -153,13 +160,13 @@ def test_rises_are_worked_out_in_bounded_pieces(monkeypatch):
     divergence = as_divergence("itakura_saito")
     whole = distortion_rise(codebook, divergence)
     monkeypatch.setattr(merging, "PAIR_ELEMENTS", 50)
-    sizes = []
-    monkeypatch.setattr(
-        type(divergence),
-        "phi",
-        lambda self, rows, phi=type(divergence).phi: sizes.append(rows.size)
-        or phi(self, rows),
-    )
+    sizes, phi = [], type(divergence).phi
+
+    def watched(self, rows):
+        sizes.append(rows.size)
+        return phi(self, rows)
+
+    monkeypatch.setattr(type(divergence), "phi", watched)
     np.testing.assert_array_equal(distortion_rise(codebook, divergence), whole)
     assert max(sizes) <= 50
 
@@ -167,7 +174,9 @@ def test_rises_are_worked_out_in_bounded_pieces(monkeypatch):
 def test_nothing_is_merged_below_the_number_there_is():
     codebook = codebook_of("squared_euclidean")
     for n_left in (9, 20):
-        merged, groups = merge_down(codebook, as_divergence("squared_euclidean"), n_left)
+        merged, groups = merge_down(
+            codebook, as_divergence("squared_euclidean"), n_left
+        )
         np.testing.assert_array_equal(merged.points, codebook.points)
         assert groups.tolist() == list(range(9))
 

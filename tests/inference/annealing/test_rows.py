@@ -78,7 +78,9 @@ def test_reduce_passes_rows_with_their_weights_and_span(layout, monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, ">f8", np.uint8])
 def test_blocks_are_centred_contiguous_float64(dtype, cache, monkeypatch):
     monkeypatch.setattr(module, "CACHE_BYTES", cache)
-    x = np.asfortranarray(np.random.default_rng(0).integers(0, 200, (9000, 3)).astype(dtype))
+    x = np.asfortranarray(
+        np.random.default_rng(0).integers(0, 200, (9000, 3)).astype(dtype)
+    )
     x.flags.writeable = False
     shift = np.array([0.5, 1e6, -2.0])
     rows = RowBlocks(x, np.ones(9000), shift)
@@ -102,8 +104,9 @@ def test_memory_maps_are_read(tmp_path, cache, monkeypatch):
     x = np.random.default_rng(0).normal(size=(9000, 3)).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    codebook, divergence = random_codebook(x.astype(float), 3), as_divergence(
-        "squared_euclidean"
+    codebook, divergence = (
+        random_codebook(x.astype(float), 3),
+        as_divergence("squared_euclidean"),
     )
     one, other = (
         collect_moments(RowBlocks(rows, np.ones(9000)), divergence, codebook, 1.0)

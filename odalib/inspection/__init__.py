@@ -1,0 +1,5 @@
+"""Pictures of fitted estimators; they need matplotlib (``odalib[plot]``)."""
+
+from odalib.inspection.annealing_path import AnnealingPathDisplay
+
+__all__ = ["AnnealingPathDisplay"]

@@ -1,0 +1,171 @@
+"""Models of other sizes and temperatures, and what a quantiser says of rows."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from odalib.inference.annealing.fit import fit_rows
+from odalib.inference.annealing.model import Model
+from odalib.inference.annealing.quantiser import Quantiser
+from tests.oracles.divergences import CLOSED_FORMS, draw_rows
+
+from .problems import make_settings, random_codebook
+
+names = pytest.mark.parametrize("name", CLOSED_FORMS)
+
+
+def fitted(name="squared_euclidean", n_codevectors=6, n_rows=200, **changes):
+    x = draw_rows(name, n_rows, 2, 0) + (1e3 if name == "squared_euclidean" else 0.0)
+    settings = make_settings(divergence=name, n_codevectors=n_codevectors, **changes)
+    solution = fit_rows(x, np.ones(n_rows), settings)
+    return Model.from_solution(solution, np.dtype(float), float(n_rows)), x
+
+
+@names
+def test_every_size_up_to_that_of_the_fit(name):
+    model, x = fitted(name)
+    assert model.at_size(6) is model
+    distortions = []
+    for size in range(1, 7):
+        smaller = model.at_size(size)
+        assert (
+            smaller.quantiser.n_codevectors
+            == len(smaller.quantiser.codevectors)
+            == size
+        )
+        assert smaller.quantiser.weights.sum() == pytest.approx(1.0, rel=1e-12)
+        assert smaller.path is model.path
+        distortions.append(smaller.quantiser.assign(x, 1)[1].mean())
+    assert (np.diff(distortions) < 0.0).all()
+    one = model.at_size(1).quantiser.codevectors
+    np.testing.assert_allclose(one, x.mean(axis=0, keepdims=True), rtol=1e-12)
+
+
+def test_sizes_between_those_of_the_hierarchy_are_merged_from_the_next_larger():
+    model, x = fitted(n_codevectors=70, n_rows=400)
+    held = [len(codebook) for codebook in model.hierarchy]
+    assert held[:4] == [70, 67, 64, 63]
+    distortions = [
+        model.at_size(size).quantiser.assign(x, 1)[1].mean()
+        for size in (67, 66, 65, 64)
+    ]
+    assert (np.diff(distortions) > 0.0).all()
+    points = model.at_size(66).quantiser.codevectors
+    larger = model.at_size(67).quantiser.codevectors
+    assert (points[:, np.newaxis] == larger).all(axis=2).sum() == 65
+
+
+@pytest.mark.parametrize("size", [0, -1, 7])
+def test_sizes_that_are_not_on_the_path(size):
+    model, _ = fitted()
+    with pytest.raises(ValueError, match=f"n_clusters={size} is not .* holds 1 to 6"):
+        model.at_size(size)
+
+
+def test_temperature_of_a_size_is_the_coldest_that_needs_no_more():
+    model, _ = fitted()
+    numbers, temperatures = model.path.n_codevectors, model.path.temperature
+    for size in range(1, 6):
+        first_grown = next(i for i, number in enumerate(numbers) if number > size)
+        expected = temperatures[first_grown - 1]
+        assert model.at_size(size).quantiser.temperature == expected
+
+
+@names
+def test_levels_by_temperature(name):
+    model, _ = fitted(name)
+    path = model.path
+    assert (np.diff(path.temperature) < 0.0).all()
+    for i, temperature in enumerate(path.temperature):
+        between = np.sqrt(temperature * path.temperature[max(i - 1, 0)])
+        for asked, level in [(temperature, i), (between, max(i - 1, 0))]:
+            found = model.at_temperature(asked).quantiser
+            np.testing.assert_allclose(
+                found.codevectors, path.codebooks[level], rtol=1e-14
+            )
+            np.testing.assert_array_equal(found.weights, path.weights[level])
+            assert found.temperature == path.temperature[level]
+    hottest = model.at_temperature(1e9 * path.temperature[0]).quantiser
+    assert hottest.temperature == path.temperature[0]
+
+
+@pytest.mark.parametrize("factor", [0.999, 0.0, -1.0, np.nan])
+def test_temperatures_below_the_path(factor):
+    model, _ = fitted()
+    with pytest.raises(ValueError, match="below the last level of the path"):
+        model.at_temperature(factor * model.path.temperature[-1])
+
+
+def quantiser_of(name, shift=None, temperature=0.7):
+    x = draw_rows(name, 30, 2, 0)
+    codebook = random_codebook(x, 4)
+    settings = make_settings(divergence=name)
+    quantiser = Quantiser.from_codebook(
+        settings.divergence, codebook, shift, temperature, np.dtype(float)
+    )
+    rows = x if shift is None else x + shift
+    d = np.array([[CLOSED_FORMS[name](a, b) for b in codebook.points] for a in x])
+    return quantiser, rows, d, codebook.weights
+
+
+CASES = [
+    *((name, None) for name in CLOSED_FORMS),
+    ("squared_euclidean", np.array([50.0, -9.0])),
+]
+cases = pytest.mark.parametrize(("name", "shift"), CASES, ids=lambda value: str(value))
+layouts = pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+
+
+@layouts
+@cases
+def test_nearest_and_divergences(name, shift, layout):
+    quantiser, x, d, _ = quantiser_of(name, shift)
+    labels, losses = quantiser.assign(layout(x), 1)
+    np.testing.assert_array_equal(labels, d.argmin(axis=1))
+    np.testing.assert_allclose(losses, d.min(axis=1), rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(
+        quantiser.divergences(layout(x), 1), d, rtol=1e-7, atol=1e-12
+    )
+
+
+@layouts
+@cases
+def test_association_and_density(name, shift, layout):
+    quantiser, x, d, weights = quantiser_of(name, shift)
+    mixture = weights * np.exp(-d / 0.7)
+    expected = mixture / mixture.sum(axis=1, keepdims=True)
+    association = quantiser.association(layout(x), 1)
+    np.testing.assert_allclose(association, expected, rtol=1e-7)
+    log_association = quantiser.association(layout(x), 1, log=True)
+    np.testing.assert_allclose(log_association, np.log(expected), rtol=1e-7, atol=1e-12)
+    # Two features: the Gaussian at variance T / 2 is exp(-d / T) / (pi T).
+    constant = np.pi * 0.7 if name == "squared_euclidean" else 1.0
+    density = np.exp(quantiser.log_density(layout(x), 1))
+    np.testing.assert_allclose(density, mixture.sum(axis=1) / constant, rtol=1e-7)
+
+
+def test_float32_rows_give_float32_answers_and_the_codevectors_keep_their_own():
+    quantiser, x, d, _ = quantiser_of("squared_euclidean")
+    single = x.astype(np.float32)
+    for answer in (quantiser.divergences(single, 1), quantiser.association(single, 1)):
+        assert answer.dtype == np.float32
+    np.testing.assert_allclose(quantiser.divergences(single, 1), d, rtol=1e-4)
+    narrow = Quantiser.from_codebook(
+        quantiser.divergence, quantiser.codebook, None, 0.7, np.dtype(np.float32)
+    )
+    assert narrow.codevectors.dtype == np.float32
+    assert narrow.codebook.points.dtype == np.float64
+
+
+def test_divergences_are_never_negative():
+    """Where rounding of the affine form would make them so."""
+    x = 1e6 + draw_rows("kullback_leibler", 500, 3, 0)
+    settings = make_settings(divergence="kullback_leibler")
+    codebook = random_codebook(x, 3)
+    for row in range(3):
+        codebook.points[row] = x[row]
+    quantiser = Quantiser.from_codebook(
+        settings.divergence, codebook, None, 1.0, np.dtype(float)
+    )
+    assert quantiser.divergences(x, 1).min() == 0.0
+    assert quantiser.assign(x, 1)[1].min() == 0.0

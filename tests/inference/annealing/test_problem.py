@@ -1,0 +1,46 @@
+"""What a problem holds of its rows."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from odalib.inference.annealing.draws import row_uniforms
+from tests.oracles.divergences import CLOSED_FORMS, draw_rows
+
+from .problems import make_problem, make_schedule, random_codebook
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+@pytest.mark.parametrize("name", CLOSED_FORMS)
+def test_losses_are_divergences_from_the_given_codevectors(name, layout):
+    x = draw_rows(name, 20, 3, 0)
+    problem, codebook = make_problem(layout(x), name), random_codebook(x, 4)
+    indices, labels = np.array([7, 0, 13]), np.array([2, 2, 1])
+    expected = [
+        CLOSED_FORMS[name](x[n], codebook.points[i])
+        for n, i in zip(indices, labels, strict=True)
+    ]
+    np.testing.assert_allclose(
+        problem.losses(indices, codebook, labels), expected, rtol=1e-10
+    )
+
+
+def test_sums_and_signs():
+    x, weights = draw_rows("itakura_saito", 20, 3, 0), np.linspace(1.0, 2.0, 20)
+    problem = make_problem(x, "itakura_saito", weights)
+    assert problem.total_phi == pytest.approx(
+        weights @ -np.log(x).sum(axis=1), rel=1e-12
+    )
+    np.testing.assert_allclose(problem.signs, 2.0 * row_uniforms(x, 0) - 1.0)
+
+
+def test_first_temperature_and_idle_codevectors():
+    assert make_schedule().first_temperature(8.0) == pytest.approx(8.4)
+    assert make_schedule(max_temperature=3.0).first_temperature(8.0) == 3.0
+    schedule = make_schedule(idle_tol=0.1)
+    kept = schedule.not_idle(np.array([0.5, 0.1, 0.0999, 0.0]))
+    assert kept.tolist() == [True, True, False, False]
+    assert make_schedule(idle_tol=0.0).not_idle(np.array([1e-300, 0.0])).tolist() == [
+        True,
+        False,
+    ]
