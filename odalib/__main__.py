@@ -82,8 +82,8 @@ def compare_with_kmeans(X, model, fit_seconds):
         )
     print(
         "\nMean squared distance of an image from its nearest centre; a ratio below\n"
-        f"1 is in favour of annealing. All numbers up to {LARGEST} come from the fit of\n"
-        f"part 1, {fit_seconds:.2f} s; KMeans took {total:.2f} s for these three."
+        f"1 is in favour of annealing. All numbers up to {LARGEST} come from the fit\n"
+        f"of part 1, {fit_seconds:.2f} s; KMeans took {total:.2f} s for these three."
     )
 
 

@@ -46,13 +46,13 @@ def table_below(heading, text):
 def test_prints_the_annealing_path(printed, model):
     path = model.annealing_path_
     expected = np.c_[path.temperature, path.n_codevectors, path.distortion]
-    table = table_below("temperature", printed)
+    table = table_below("temperature  codevectors", printed)
     assert table.shape == expected.shape
     assert (abs(table - expected) <= [0.006, 0.0, 0.06]).all()
 
 
 def test_compares_levels_of_the_path_with_kmeans(printed, model):
-    numbers, ours, theirs, ratio, _ = table_below("clusters", printed).T
+    numbers, ours, theirs, ratio, _ = table_below("clusters  annealing", printed).T
     assert numbers.tolist() == [5, 20, 50]
     scores = [-model.at(n_clusters=int(k)).score(X) for k in numbers]
     np.testing.assert_allclose(ours, scores, rtol=0, atol=0.06)

@@ -66,8 +66,7 @@ def grow(problem, schedule, on_level):
     Growth
     """
     rows, divergence = problem.rows, problem.divergence
-    mean = rows.reduce(lambda block, weights, _: weights @ block, 1)
-    codebook = Codebook((mean / rows.total_weight)[np.newaxis], np.ones(1))
+    codebook = Codebook(problem.mean[np.newaxis], np.ones(1))
     moments = problem.moments(codebook, 1.0, problem.signs)
     axes = gibbs_axes(problem, codebook, 1.0, moments, FIRST_PASSES)
     n_passes = 2 + FIRST_PASSES

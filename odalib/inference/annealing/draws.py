@@ -1,15 +1,21 @@
 """Random numbers for rows that depend on what a row holds, not on where it stands.
 
-A fit then gives the same result when rows are reordered, when columns are
-reordered, when an integer weight replaces repeated rows, and when the data are
-multiplied by a power of two.
+A fit then gives the same result when rows or columns are reordered and when an
+integer weight replaces repeated rows. `row_uniforms` hashes the bits of a row, for
+draws that decide which rows are seen at all. `row_phases` varies fast but
+continuously with a row, so that data that differ by rounding, as after a shift or a
+change of units, draw alike.
 """
 
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["draw_sample", "next_uniforms", "row_uniforms"]
+__all__ = ["draw_sample", "row_phases", "row_uniforms", "uniforms_of"]
 
+# Rows that differ by 1e-5 of the scale of the data get unrelated numbers, and
+# rounding moves a number by less than 1e-9.
+INNER_FREQUENCY, OUTER_FREQUENCY = 4.0, 1e5
+GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 _SPAN = 4096
 
 
@@ -29,9 +35,34 @@ def row_uniforms(X, seed):
     return _to_uniform(_mix(_row_hash(X, ordered=False) + _mix(np.uint64(seed))))
 
 
-def next_uniforms(uniforms):
-    """Fresh uniform numbers from earlier ones, row by row."""
-    return _to_uniform(_mix(uniforms.view(np.uint64)))
+def row_phases(rows, mean, scale, seed):
+    """A number per row that varies fast with its entries, shape (n,).
+
+    ``a sum_j sin(b (x_j - mean_j) / scale)`` for seeded numbers a and b.
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+    mean : array of shape (d,)
+    scale : float
+    seed : int
+    """
+    outer, inner = np.random.default_rng(seed).uniform(1.0, 2.0, size=2)
+    inner *= INNER_FREQUENCY / scale
+    outer *= OUTER_FREQUENCY
+    if not sp.issparse(rows):
+        return outer * np.sin(inner * (rows - mean)).sum(axis=1)
+    at_zero = np.sin(-inner * mean)
+    terms = rows.copy()
+    terms.data = np.sin(inner * (rows.data - mean[rows.indices]))
+    terms.data -= at_zero[rows.indices]
+    return outer * (np.asarray(terms.sum(axis=1)).ravel() + at_zero.sum())
+
+
+def uniforms_of(phases, turn):
+    """Uniform numbers in (0, 1] from phases; another turn gives others."""
+    wave = np.abs((phases * (1.0 + GOLDEN * turn)) % 2.0 - 1.0)
+    return np.maximum(wave, np.finfo(float).tiny)
 
 
 def draw_sample(X, row_weights, importance, uniforms, size):

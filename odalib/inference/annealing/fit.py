@@ -92,8 +92,7 @@ def fit_rows(X, row_weights, settings, n_jobs=1, on_level=None):
         shift = weighted_mean(X, row_weights)
     everything = RowBlocks(X, row_weights, shift, n_jobs)
     divergence = settings.divergence.bind(everything)
-    uniforms = row_uniforms(X, settings.seed)
-    whole = problem = Problem(everything, divergence, uniforms)
+    whole = problem = Problem(everything, divergence, settings.seed)
     if len(row_weights) > SAMPLE_SIZE:
         problem = _sample(X, whole, settings.seed)
     random = np.random.default_rng(settings.seed)
@@ -169,8 +168,7 @@ def finish_on(X, row_weights, solution, settings):
     if not solution.hardened:
         return solution
     rows = RowBlocks(X, row_weights, solution.shift)
-    uniforms = row_uniforms(X, settings.seed)
-    problem = Problem(rows, solution.divergence, uniforms)
+    problem = Problem(rows, solution.divergence, settings.seed)
     wanted = len(solution.codebook)
     if not settings.choose:
         wanted = settings.schedule.n_codevectors
@@ -190,17 +188,13 @@ def _sample(X, whole, seed):
     out can make much of the distortion, and a uniform sample misses them.
     """
     rows, divergence = whole.rows, whole.divergence
-    mean = rows.reduce(lambda block, weights, _: weights @ block, 1)
-    codebook = Codebook((mean / rows.total_weight)[np.newaxis], np.ones(1))
+    codebook = Codebook(whole.mean[np.newaxis], np.ones(1))
     away = np.maximum(whole.phi - assign(rows, divergence, codebook)[1], 0.0)
     average = rows.row_weights @ away / rows.total_weight
     importance = 0.5 + 0.5 * away / average if average > 0 else np.ones_like(away)
-    kept, weights = draw_sample(
-        X, rows.row_weights, importance, whole.uniforms, SAMPLE_SIZE
-    )
-    # The draw favours small numbers, so the sample gets numbers of its own.
-    uniforms = row_uniforms(X[kept], seed + 1)
-    return Problem(rows.take(kept, weights), divergence, uniforms)
+    uniforms = row_uniforms(X, seed)
+    kept, weights = draw_sample(X, rows.row_weights, importance, uniforms, SAMPLE_SIZE)
+    return Problem(rows.take(kept, weights), divergence, seed)
 
 
 def smallest_above(codebooks, n_codevectors, divergence):
@@ -243,6 +237,8 @@ def _best_anneal(problem, schedule, choose, tol, on_level):
         )
         if not choose:
             growth = replace(growth, levels=growth.levels + cooled)
+        # The order decides which cells an exchange draws.
+        codebook = codebook.ordered(growth.axis)
         partition = harden(problem, codebook, wanted, HARD_STEPS, tol)
         n_passes += 2 * COOL_LEVELS + partition.n_steps
         if best is None or partition.distortion < best[1].distortion:

@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from odalib.inference.annealing.codebook import collect_moments
+from odalib.inference.annealing.draws import row_phases, uniforms_of
 
 __all__ = ["Problem"]
 
@@ -15,26 +16,36 @@ class Problem:
     ----------
     rows : RowBlocks
     divergence : BregmanDivergence
-    uniforms : array of shape (n,)
-        A random number in (0, 1] per row.
+    seed : int
+        Of the random numbers of the rows.
 
     Attributes
     ----------
+    mean : array of shape (d,)
     phi : array of shape (n,)
     total_phi : float
         Weighted sum of ``phi``; the part of every distortion that no codebook
         changes.
     signs : array of shape (n,)
-        Random numbers in (-1, 1]; where power iterations start.
+        Random numbers in (-1, 1); where power iterations start.
     """
 
-    def __init__(self, rows, divergence, uniforms):
+    def __init__(self, rows, divergence, seed):
         self.rows = rows
         self.divergence = divergence
-        self.uniforms = uniforms
         self.phi = rows.phi(divergence)
         self.total_phi = float(rows.row_weights @ self.phi)
-        self.signs = 2.0 * uniforms - 1.0
+        self.mean, scale = rows.mean_and_scale()
+        # Rows that are all equal draw alike at any scale.
+        scale = scale or 1.0
+        self._phases = np.concatenate(
+            rows.map(lambda block, _: row_phases(block, self.mean, scale, seed), 1)
+        )
+        self.signs = 2.0 * self.uniforms(0) - 1.0
+
+    def uniforms(self, turn):
+        """Random numbers in (0, 1] of the rows; others for every turn."""
+        return uniforms_of(self._phases, turn)
 
     def moments(self, codebook, temperature, multipliers=None):
         """Moments under the codebook, see `collect_moments`."""

@@ -12,7 +12,6 @@ from odalib.inference.annealing.codebook import (
     assign,
     collect_cells,
 )
-from odalib.inference.annealing.draws import next_uniforms
 from odalib.inference.annealing.merging import merge_down
 from odalib.inference.annealing.relocate import HALF_STEP
 
@@ -136,16 +135,14 @@ def exchange(problem, partition, tol, random):
     n_codevectors = len(partition.codebook)
     max_split = min(MAX_SPLIT, n_codevectors // 2)
     n_steps, n_failed, axes = partition.n_steps, 0, None
-    uniforms = problem.uniforms
     if max_split == 0:
         return partition
-    for _ in range(MAX_ROUNDS):
+    for turn in range(1, MAX_ROUNDS + 1):
         if axes is None:
             axes = _axes_of_cells(problem, partition)
         cells = _draw_cells(partition, axes, random.integers(1, max_split + 1), random)
         if random.random() < ROW_SHARE:
-            uniforms = next_uniforms(uniforms)
-            larger = _split_at_rows(problem, partition, cells, uniforms)
+            larger = _split_at_rows(problem, partition, cells, problem.uniforms(turn))
         else:
             larger = split(
                 partition.codebook,

@@ -79,6 +79,22 @@ class RowBlocks:
         """``phi`` of every row, shape (n,)."""
         return np.concatenate(self.map(lambda rows, _: divergence.phi(rows), 1))
 
+    def mean_and_scale(self):
+        """Weighted mean, shape (d,), and root mean square deviation of an entry."""
+        total = self.reduce(lambda rows, weights, _: weights @ rows, 1)
+        mean = total / self.total_weight
+
+        def square(rows, weights, _):
+            if not sp.issparse(rows):
+                return weights @ np.square(rows - mean).sum(axis=1)
+            deviations = rows.copy()
+            deviations.data = (rows.data - 2.0 * mean[rows.indices]) * rows.data
+            by_row = np.asarray(deviations.sum(axis=1)).ravel()
+            return weights @ (by_row + mean @ mean)
+
+        variance = self.reduce(square, 1) / (self.total_weight * self.n_features)
+        return mean, float(np.sqrt(max(variance, 0.0)))
+
     def covariance(self):
         """Weighted covariance of the rows, shape (d, d)."""
 
