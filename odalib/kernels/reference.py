@@ -9,7 +9,6 @@ contiguous memory. Rows are a dense float64 array or a CSR matrix.
 """
 
 import numpy as np
-import scipy.sparse as sp
 
 __all__ = [
     "cell_axis_sums",
@@ -24,19 +23,19 @@ __all__ = [
 
 def negative_divergence(rows, gradients, offsets):
     """``phi(x) - d(x, mu_i)`` for every codevector and row, shape (K, n)."""
-    if sp.issparse(rows):
-        values = np.ascontiguousarray((rows @ gradients.T).T)
-    else:
+    if isinstance(rows, np.ndarray):
         values = gradients @ rows.T
+    else:
+        values = np.ascontiguousarray((rows @ gradients.T).T)
     values -= offsets[:, np.newaxis]
     return values
 
 
 def weighted_sums(coefficients, rows):
     """``sum_n coefficients[i, n] x_n`` for every i, shape (K, d)."""
-    if sp.issparse(rows):
-        return np.ascontiguousarray((rows.T @ coefficients.T).T)
-    return coefficients @ rows
+    if isinstance(rows, np.ndarray):
+        return coefficients @ rows
+    return np.ascontiguousarray((rows.T @ coefficients.T).T)
 
 
 def gibbs_association(
@@ -135,10 +134,10 @@ def cell_axis_sums(rows, row_weights, labels, codevectors, multipliers):
     else:
         own = multipliers[labels]
         centre = np.einsum("ij,ij->i", multipliers, codevectors)[labels]
-        if sp.issparse(rows):
-            factors = np.asarray(rows.multiply(own).sum(axis=1)).ravel() - centre
-        else:
+        if isinstance(rows, np.ndarray):
             factors = np.einsum("ij,ij->i", rows, own) - centre
+        else:
+            factors = np.asarray(rows.multiply(own).sum(axis=1)).ravel() - centre
     weight, total = cell_sums(rows, row_weights * factors, labels, len(codevectors))
     return total - weight[:, np.newaxis] * codevectors
 
@@ -159,11 +158,18 @@ def nearest(rows, gradients, offsets):
 
 def cell_sums(rows, row_weights, labels, n_codevectors):
     """Weight and weighted sum of the rows of every cell: (K,) and (K, d)."""
-    n_rows = rows.shape[0]
-    membership = sp.csr_matrix(
-        (row_weights, labels, np.arange(n_rows + 1)), shape=(n_rows, n_codevectors)
+    n_features = rows.shape[1]
+    if isinstance(rows, np.ndarray):
+        entries = labels[:, np.newaxis] * n_features + np.arange(n_features)
+        values = rows * row_weights[:, np.newaxis]
+    else:
+        owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        entries = labels[owner] * n_features + rows.indices
+        values = rows.data * row_weights[owner]
+    total = np.bincount(
+        entries.ravel(), values.ravel(), minlength=n_codevectors * n_features
     )
-    total = membership.T @ rows
-    if sp.issparse(total):
-        total = total.toarray()
-    return np.bincount(labels, row_weights, minlength=n_codevectors), total
+    return (
+        np.bincount(labels, row_weights, minlength=n_codevectors),
+        total.reshape(n_codevectors, n_features),
+    )

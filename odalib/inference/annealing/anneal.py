@@ -159,8 +159,8 @@ def _settle(problem, schedule, codebook, temperature):
     return codebook, n_steps, settled or schedule.tol is None
 
 
-def cool(problem, codebook, temperature, cooling, n_levels, n_passes):
-    """Cool a codebook on with its number of codevectors held.
+def cool(problem, codebook, level, cooling, n_levels):
+    """Cool a codebook on from a level with its number of codevectors held.
 
     Every level takes two fixed-point steps; the moments of the second describe it.
 
@@ -171,13 +171,14 @@ def cool(problem, codebook, temperature, cooling, n_levels, n_passes):
         One fixed-point step on from the last level.
     """
     levels = []
+    temperature, n_samples = level.temperature, level.n_samples
     for _ in range(n_levels):
         temperature *= cooling
         for _ in range(2):
             previous = codebook.select(codebook.weights > 0)
             moments = problem.moments(previous, temperature)
             codebook = moments.codebook(previous)
-        n_passes += 2
+        n_samples += 2 * problem.rows.total_weight
         levels.append(
             describe_level(
                 temperature,
@@ -185,7 +186,7 @@ def cool(problem, codebook, temperature, cooling, n_levels, n_passes):
                 problem.divergence,
                 moments,
                 problem.total_phi,
-                n_passes * problem.rows.total_weight,
+                n_samples,
             )
         )
     return levels, codebook.select(codebook.weights > 0)

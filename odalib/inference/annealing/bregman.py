@@ -101,11 +101,11 @@ class _Separable(BregmanDivergence):
         raise NotImplementedError
 
     def phi(self, rows):
-        if sp.issparse(rows):
-            terms = rows.copy()
-            terms.data = self._elementwise(rows.data)
-            return np.asarray(terms.sum(axis=1)).ravel()
-        return self._elementwise(rows).sum(axis=1)
+        if isinstance(rows, np.ndarray):
+            return self._elementwise(rows).sum(axis=1)
+        terms = rows.copy()
+        terms.data = self._elementwise(rows.data)
+        return np.asarray(terms.sum(axis=1)).ravel()
 
     def shorten(self, points, steps):
         # Half way to the bound; a mean may lie beyond it by rounding.
@@ -125,9 +125,12 @@ class SquaredEuclidean(_Separable):
         return np.square(values)
 
     def phi(self, rows):
-        if sp.issparse(rows):
-            return super().phi(rows)
-        return np.einsum("ij,ij->i", rows, rows)
+        if isinstance(rows, np.ndarray):
+            return np.einsum("ij,ij->i", rows, rows)
+        return super().phi(rows)
+
+    def shorten(self, points, steps):
+        return steps
 
     def gradient(self, points):
         return 2.0 * points

@@ -17,13 +17,12 @@ from odalib.inference.annealing.rows import RowBlocks, weighted_mean
 
 __all__ = ["Solution", "fit_rows"]
 
-# Codevectors grown, as multiples of those asked for, before merging down: the two
-# anneals end in different minima, and the better one is kept.
-OVERSHOOTS = (2.0, 1.5)
+# Codevectors grown, as multiples of those asked for, before merging down.
+OVERSHOOT, LEAST_OVERSHOOT = 2.0, 1.2
 # Rows annealed; more add time and nothing that the finish on all rows does not.
 SAMPLE_SIZE = 10_000
 # Levels after merging down, to zero temperature for all that matters.
-COOL_LEVELS, COOL_FACTOR = 6, 0.5
+COOL_LEVELS, COOL_FACTOR = 4, 0.5
 # Hard assignment steps on the sample, and on all rows after it.
 HARD_STEPS, FULL_STEPS = 300, 20
 
@@ -115,7 +114,7 @@ def fit_rows(X, row_weights, settings, n_jobs=1, on_level=None):
 
         return on_level is not None and on_level(level, solution)
 
-    growth, partition, n_passes = _best_anneal(problem, schedule, choose, tol, report)
+    growth, partition, n_passes = _anneal(problem, schedule, choose, tol, report)
     if partition is None:
         codebook, _ = merge_down(growth.codebook, divergence, schedule.n_codevectors)
         codebook = codebook.ordered(growth.axis)
@@ -203,44 +202,43 @@ def smallest_above(codebooks, n_codevectors, divergence):
     return merge_down(larger[-1], divergence, n_codevectors)[0]
 
 
-def _best_anneal(problem, schedule, choose, tol, on_level):
-    """Best of the anneals that grew the number wanted, merged down and hardened.
+def _anneal(problem, schedule, choose, tol, on_level):
+    """Grow more codevectors than wanted, merge down, cool on, harden.
+
+    From where growth ended, and from where it first had ``LEAST_OVERSHOOT`` times
+    the number wanted: the two end in different minima, and the better one is kept.
 
     Returns
     -------
     growth : Growth
+        Its levels go on to where the better one got.
     partition : Partition or None
         None where another rule than the number of codevectors ended growth.
     n_passes : int
-        Of all anneals.
+        Of all.
     """
     wanted = schedule.n_codevectors
-    several = schedule.split == "critical" and not choose
-    best, n_passes = None, 0
-    for overshoot in OVERSHOOTS if several else OVERSHOOTS[-1:]:
-        limit = int(np.ceil(overshoot * wanted))
-        growth = grow(problem, replace(schedule, n_codevectors=limit), on_level)
-        n_passes += growth.n_passes
-        if growth.stop_reason == "callback" or (
-            growth.stop_reason in ("target_distortion", "min_temperature", "max_iter")
-            and len(growth.codebook) < wanted
-        ):
-            return growth, None, n_passes
-        codebook, _ = merge_down(growth.codebook, problem.divergence, wanted)
+    limit = int(np.ceil(OVERSHOOT * wanted))
+    growth = grow(problem, replace(schedule, n_codevectors=limit), on_level)
+    if growth.stop_reason == "callback" or (
+        growth.stop_reason in ("target_distortion", "min_temperature", "max_iter")
+        and len(growth.codebook) < wanted
+    ):
+        return growth, None, growth.n_passes
+    sizes = np.array([len(level.codebook) for level in growth.levels])
+    enough = int(np.argmax(sizes >= min(LEAST_OVERSHOOT * wanted, sizes.max())))
+    starts = {len(sizes) - 1, enough} if not choose else {len(sizes) - 1}
+    best, n_passes = None, growth.n_passes
+    for last in sorted(starts):
+        levels = growth.levels[: last + 1]
+        codebook, _ = merge_down(levels[-1].codebook, problem.divergence, wanted)
         cooled, codebook = cool(
-            problem,
-            codebook,
-            growth.levels[-1].temperature,
-            COOL_FACTOR,
-            COOL_LEVELS,
-            growth.n_passes,
+            problem, codebook, levels[-1], COOL_FACTOR, COOL_LEVELS
         )
-        if not choose:
-            growth = replace(growth, levels=growth.levels + cooled)
         # The order decides which cells an exchange draws.
         codebook = codebook.ordered(growth.axis)
         partition = harden(problem, codebook, wanted, HARD_STEPS, tol)
         n_passes += 2 * COOL_LEVELS + partition.n_steps
         if best is None or partition.distortion < best[1].distortion:
-            best = growth, partition
-    return *best, n_passes
+            best = levels if choose else levels + cooled, partition
+    return replace(growth, levels=best[0]), best[1], n_passes

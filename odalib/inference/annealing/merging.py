@@ -94,9 +94,11 @@ def _agglomerate(codebook, costs, *, threshold=np.inf, n_left=1):
     n_alive = n_codevectors
     if n_alive <= n_left:
         return codebook, groups
-    points, weights = codebook.points.copy(), codebook.weights.copy()
     table = costs(codebook)
     np.fill_diagonal(table, np.inf)
+    if not table.min() < threshold:
+        return codebook, groups
+    points, weights = codebook.points.copy(), codebook.weights.copy()
     alive = np.ones(n_codevectors, dtype=bool)
     while n_alive > n_left:
         kept, gone = divmod(int(table.argmin()), n_codevectors)

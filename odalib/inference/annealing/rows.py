@@ -39,7 +39,8 @@ class RowBlocks:
         self.n_rows, self.n_features = X.shape
         self.total_weight = float(row_weights.sum())
         self._X, self._shift = X, shift
-        if sp.issparse(X) or 8 * X.size <= CACHE_BYTES:
+        self._sparse = sp.issparse(X)
+        if self._sparse or 8 * X.size <= CACHE_BYTES:
             self._X, self._shift = _as_float64(X, shift), None
 
     def spans(self, width):
@@ -52,7 +53,9 @@ class RowBlocks:
 
     def map(self, function, n_codevectors):
         """``function(rows, span)`` of every block, as a list in block order."""
-        spans = self.spans(max(n_codevectors, self.n_features))
+        # Work arrays over dense rows are as wide as they are; sparse ones are not.
+        width = n_codevectors if self._sparse else max(n_codevectors, self.n_features)
+        spans = self.spans(width)
         if len(spans) == 1:
             return [function(_as_float64(self._X, self._shift), spans[0])]
 
@@ -129,6 +132,6 @@ def _as_float64(rows, shift):
     """Rows as C-contiguous float64, minus the shift."""
     if shift is not None:
         return np.subtract(rows, shift, dtype=np.float64, order="C")
-    if sp.issparse(rows):
-        return rows.astype(np.float64, copy=False)
-    return np.ascontiguousarray(rows, dtype=np.float64)
+    if isinstance(rows, np.ndarray):
+        return np.ascontiguousarray(rows, dtype=np.float64)
+    return rows.astype(np.float64, copy=False)
