@@ -35,7 +35,7 @@ from odalib.inference.annealing.bregman import DIVERGENCES, as_divergence, check
 from odalib.inference.annealing.fit import fit_rows
 from odalib.inference.annealing.quantiser import Quantiser
 from odalib.inference.annealing.schedule import Schedule, Settings
-from odalib.inference.annealing.stream import Stream, WarmUp
+from odalib.inference.annealing.stream import Stream, WarmUp, restart
 
 __all__ = ["ODAClusterer"]
 
@@ -504,7 +504,7 @@ class ODAClusterer(
         else:
             model = self._state.model.at_temperature(temperature)
         settings = other._settings(self._state.settings.seed)
-        other._state = self._state.restarted(model, settings)
+        other._state = restart(self._state, model, settings)
         other.n_features_in_ = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             other.feature_names_in_ = self.feature_names_in_

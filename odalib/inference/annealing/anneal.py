@@ -20,8 +20,9 @@ COLDEST = 1e-14
 # Squared step to either side of a codevector that splits, in units of its critical
 # temperature: far enough to leave the saddle in a few steps, near enough to fall
 # back where no split is due. With perturbed codevectors, in units of the merging
-# distance: a pair that does not part must start within it.
-SPLIT_STEP, PERTURBATION = 0.1, 0.1
+# distance: a pair that does not part must start within it. A pair nearer than
+# FALLEN_BACK of that distance is one codevector already.
+SPLIT_STEP, PERTURBATION, FALLEN_BACK = 0.1, 0.1, 1e-3
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,9 @@ def _settle(problem, schedule, codebook, temperature):
             codebook = codebook.select(kept)
         elif schedule.tol is not None:
             moved = divergence_between(divergence, codebook, previous)
-            scale = np.minimum(temperature, nearest_divergence(codebook, divergence))
+            nearest = nearest_divergence(codebook, divergence)
+            together = nearest < FALLEN_BACK * schedule.merge_tol * temperature
+            scale = np.where(together, temperature, np.minimum(nearest, temperature))
             settled = bool((moved <= schedule.tol * scale).all())
     codebook, _ = merge_close(codebook, divergence, schedule.merge_tol * temperature)
     return codebook, n_steps, settled or schedule.tol is None

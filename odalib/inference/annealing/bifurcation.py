@@ -15,6 +15,9 @@ from odalib.kernels import reference as kernels
 
 __all__ = ["Axes", "cell_axes", "covectors_of", "gibbs_axes", "normalise", "split"]
 
+# Random sums this small beside those of other codevectors have cancelled.
+CANCELLED = 1e-8
+
 
 @dataclass(frozen=True)
 class Axes:
@@ -49,7 +52,7 @@ def gibbs_axes(problem, codebook, temperature, moments, n_passes):
         Power iterations; each is a pass over the rows. With none, the directions
         are random combinations of the rows about their codevector.
     """
-    axes = normalise(problem.divergence, codebook, moments.axis, moments.weight)
+    axes = _first_axes(problem, codebook, moments.axis, moments.weight)
     for _ in range(n_passes):
         covectors = covectors_of(problem.divergence, codebook, axes)
         moments = problem.moments(codebook, temperature, covectors)
@@ -73,12 +76,25 @@ def cell_axes(problem, codebook, cells, labels, n_passes):
             len(codebook),
         )
 
-    sums = axis_sums(problem.signs)
-    axes = normalise(problem.divergence, codebook, sums, cells.weight)
+    axes = _first_axes(problem, codebook, axis_sums(problem.signs), cells.weight)
     for _ in range(n_passes):
         sums = axis_sums(covectors_of(problem.divergence, codebook, axes))
         axes = normalise(problem.divergence, codebook, sums, cells.weight)
     return axes
+
+
+def _first_axes(problem, codebook, drawn, weight):
+    """Where the power iteration starts.
+
+    In a cell that is symmetric about its mean under permutations of the columns the
+    random sums of the rows cancel, and a random direction serves.
+    """
+    axes = normalise(problem.divergence, codebook, drawn, weight)
+    cancelled = axes.critical <= CANCELLED * axes.critical.max()
+    if not cancelled.any():
+        return axes
+    sums = np.where(cancelled[:, np.newaxis], problem.direction, drawn)
+    return normalise(problem.divergence, codebook, sums, weight)
 
 
 def covectors_of(divergence, codebook, axes):

@@ -38,7 +38,9 @@ def row_uniforms(X, seed):
 def row_phases(rows, mean, scale, seed):
     """A number per row that varies fast with its entries, shape (n,).
 
-    ``a sum_j sin(b (x_j - mean_j) / scale)`` for seeded numbers a and b.
+    ``a sum_j sin(b (x_j - mean_j) / scale + c)`` for seeded numbers a, b and c. Rows
+    opposite to each other about the mean differ, thanks to c; rows that are
+    permutations of each other do not.
 
     Parameters
     ----------
@@ -47,14 +49,14 @@ def row_phases(rows, mean, scale, seed):
     scale : float
     seed : int
     """
-    outer, inner = np.random.default_rng(seed).uniform(1.0, 2.0, size=2)
+    outer, inner, offset = np.random.default_rng(seed).uniform(1.0, 2.0, size=3)
     inner *= INNER_FREQUENCY / scale
     outer *= OUTER_FREQUENCY
     if not sp.issparse(rows):
-        return outer * np.sin(inner * (rows - mean)).sum(axis=1)
-    at_zero = np.sin(-inner * mean)
+        return outer * np.sin(inner * (rows - mean) + offset).sum(axis=1)
+    at_zero = np.sin(offset - inner * mean)
     terms = rows.copy()
-    terms.data = np.sin(inner * (rows.data - mean[rows.indices]))
+    terms.data = np.sin(inner * (rows.data - mean[rows.indices]) + offset)
     terms.data -= at_zero[rows.indices]
     return outer * (np.asarray(terms.sum(axis=1)).ravel() + at_zero.sum())
 

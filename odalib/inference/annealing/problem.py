@@ -41,6 +41,7 @@ class Problem:
         self._phases = np.concatenate(
             rows.map(lambda block, _: row_phases(block, self.mean, scale, seed), 1)
         )
+        self.direction = np.random.default_rng(seed).standard_normal(rows.n_features)
         self.signs = 2.0 * self.uniforms(0) - 1.0
 
     def uniforms(self, turn):

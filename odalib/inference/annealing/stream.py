@@ -20,7 +20,7 @@ from odalib.inference.annealing.stochastic import (
     stochastic_step,
 )
 
-__all__ = ["Stream", "WarmUp"]
+__all__ = ["Stream", "WarmUp", "restart"]
 
 # Rows of one step at the most: larger batches are cut, since a step towards the
 # means of very many rows forgets all before them.
@@ -80,17 +80,6 @@ class Stream:
     def begin(cls, settings, solution, n_seen, dtype):
         """Stream that goes on from a fit in memory to rows of weight ``n_seen``."""
         return cls(settings, dtype, solution, solution.codebook, n_seen, n_seen)
-
-    def restarted(self, model, settings):
-        """Stream that goes on from a model of the same rows."""
-        quantiser = model.quantiser
-        solution = replace(
-            self.solution,
-            codebook=quantiser.codebook,
-            temperature=quantiser.temperature,
-            hierarchy=model.hierarchy,
-        )
-        return Stream.begin(settings, solution, self.n_seen, self.dtype)
 
     @cached_property
     def model(self):
@@ -277,21 +266,37 @@ class WarmUp:
         return fit_rows(rows[:n_first], weights[:n_first], self.settings)
 
     @cached_property
-    def model(self):
-        """Model of the rows so far.
+    def solution(self):
+        """Solution for the rows so far.
 
         The anchor, finished on all rows by hard assignments: asking after every
         row does not anneal for every row.
         """
         rows, weights = _join(self.pieces)
-        solution = self._anchor
-        if _power_of_two(len(weights)) < len(weights):
-            solution = finish_on(rows, weights, solution, self.settings)
-        return Model.from_solution(solution, self.dtype, self.n_seen)
+        if _power_of_two(len(weights)) == len(weights):
+            return self._anchor
+        return finish_on(rows, weights, self._anchor, self.settings)
+
+    @cached_property
+    def model(self):
+        """Model of the rows so far."""
+        return Model.from_solution(self.solution, self.dtype, self.n_seen)
 
     def __getstate__(self):
-        cached = ("model", "_anchor")
+        cached = ("solution", "model", "_anchor")
         return {k: v for k, v in self.__dict__.items() if k not in cached}
+
+
+def restart(state, model, settings):
+    """Stream that goes on from a model of the rows of a stream or its warm-up."""
+    quantiser = model.quantiser
+    solution = replace(
+        state.solution,
+        codebook=quantiser.codebook,
+        temperature=quantiser.temperature,
+        hierarchy=model.hierarchy,
+    )
+    return Stream.begin(settings, solution, state.n_seen, state.dtype)
 
 
 def _power_of_two(number):

@@ -4,7 +4,6 @@ import numpy as np
 
 from odalib.inference.annealing.bregman import as_divergence
 from odalib.inference.annealing.codebook import Codebook
-from odalib.inference.annealing.draws import row_uniforms
 from odalib.inference.annealing.problem import Problem
 from odalib.inference.annealing.rows import RowBlocks
 from odalib.inference.annealing.schedule import Schedule, Settings
@@ -26,7 +25,7 @@ def make_problem(X, divergence, row_weights=None, *, seed=0, n_jobs=1):
         row_weights = np.ones(X.shape[0])
     rows = RowBlocks(X, row_weights, n_jobs=n_jobs)
     bound = as_divergence(divergence).bind(rows)
-    return Problem(rows, bound, row_uniforms(X, seed))
+    return Problem(rows, bound, seed)
 
 
 def random_problem(name, shape=(60, 3), seed=0):

@@ -182,7 +182,11 @@ def test_growth_counts_its_passes():
 def test_cooling_on_holds_the_number_and_takes_two_steps_a_level():
     problem, x, _ = random_problem("kullback_leibler")
     start = random_codebook(x, 4)
-    levels, codebook = cool(problem, start, 0.8, 0.5, 3, 10)
+    moments = problem.moments(start, 0.8)
+    first = describe_level(
+        0.8, start, problem.divergence, moments, problem.total_phi, 700.0
+    )
+    levels, codebook = cool(problem, start, first, 0.5, 3)
     expected, temperature = start, 0.8
     for i in range(3):
         temperature *= 0.5
@@ -192,7 +196,8 @@ def test_cooling_on_holds_the_number_and_takes_two_steps_a_level():
         level = describe_level(
             temperature, once, problem.divergence, moments, problem.total_phi, 0.0
         )
-        level = replace(level, n_samples=(10 + 2 * (i + 1)) * problem.rows.total_weight)
+        passes = 2 * (i + 1)
+        level = replace(level, n_samples=700.0 + passes * problem.rows.total_weight)
         np.testing.assert_array_equal(levels[i].codebook.points, once.points)
         for field in (
             "temperature",

@@ -27,21 +27,24 @@ REFUSED = [
 ]
 
 
+@pytest.mark.parametrize("column", [0, 2])
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix, sp.csr_array])
 @pytest.mark.parametrize(("name", "value", "start", "domain"), REFUSED)
 def test_refusal_names_divergence_domain_row_and_column(
-    name, value, start, domain, layout
+    name, value, start, domain, layout, column
 ):
     x = np.full((5, 3), 0.5)
-    x[3, 2] = x[4, 0] = value
+    x[3, column] = x[4, 1] = value
     rows = layout(x)
     if sp.issparse(rows):
         # Explicit zeros stay stored.
         rows = layout(np.full((5, 3), 0.5))
-        rows[3, 2] = rows[4, 0] = value
+        rows[3, column] = rows[4, 1] = value
     with pytest.raises(ValueError) as refusal:
         as_divergence(name).check_domain(rows)
-    expected = f"divergence takes {domain}, but row 3, column 2 of X holds {value:g}."
+    expected = (
+        f"divergence takes {domain}, but row 3, column {column} of X holds {value:g}."
+    )
     assert str(refusal.value) == f"{start} {expected}"
 
 

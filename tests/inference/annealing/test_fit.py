@@ -117,19 +117,25 @@ def test_few_rows_far_out_are_in_the_sample(monkeypatch):
     np.testing.assert_allclose(np.sort(points[:, 0])[1], x[::1000, 0].mean(), rtol=1e-9)
 
 
-def test_the_better_of_two_anneals_is_kept():
-    x = draw_rows("squared_euclidean", 150, 2, 4)
-    settings = make_settings(n_codevectors=9)
-    both = fit_rows(x, np.ones(150), settings)
-    problem = make_problem(x - both.shift, "squared_euclidean")
-    final = harden(problem, both.codebook, 9, 1, 0.0).distortion
-    for overshoot in module.OVERSHOOTS:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module, "OVERSHOOTS", (overshoot,))
-            patch.setattr(module, "exchange", lambda problem, partition, *_: partition)
-            one = fit_rows(x, np.ones(150), settings)
-        alone = harden(problem, one.codebook, 9, 1, 0.0).distortion
-        assert final <= alone * (1.0 + 1e-12)
+@pytest.mark.parametrize("seed", range(6))
+def test_the_better_of_two_finishes_is_kept(seed, monkeypatch):
+    """Before exchanges."""
+    hardened, original = [], module.harden
+
+    def watched(*arguments):
+        hardened.append(original(*arguments))
+        return hardened[-1]
+
+    monkeypatch.setattr(module, "harden", watched)
+    monkeypatch.setattr(module, "exchange", lambda problem, partition, *_: partition)
+    x = draw_rows("squared_euclidean", 150, 2, seed)
+    solution = fit_rows(x, np.ones(150), make_settings(n_codevectors=9))
+    found = sorted(partition.distortion for partition in hardened)
+    assert len(found) == 2
+    problem = make_problem(x - solution.shift, "squared_euclidean")
+    kept = harden(problem, solution.codebook, 9, 1, 0.0).distortion
+    assert kept <= found[0] * (1.0 + 1e-12)
+    assert found[0] < found[1]
 
 
 @pytest.mark.parametrize(

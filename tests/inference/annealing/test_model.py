@@ -1,11 +1,15 @@
 """Models of other sizes and temperatures, and what a quantiser says of rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from odalib.inference.annealing.codebook import Codebook
 from odalib.inference.annealing.fit import fit_rows
 from odalib.inference.annealing.model import Model
+from odalib.inference.annealing.path import AnnealingPath, Level
 from odalib.inference.annealing.quantiser import Quantiser
 from tests.oracles.divergences import CLOSED_FORMS, draw_rows
 
@@ -60,6 +64,25 @@ def test_sizes_that_are_not_on_the_path(size):
     model, _ = fitted()
     with pytest.raises(ValueError, match=f"n_clusters={size} is not .* holds 1 to 6"):
         model.at_size(size)
+
+
+def with_sizes(model, sizes):
+    """Model of a path that went through codebooks of these sizes."""
+    points = np.zeros((max(sizes), 2))
+    levels = [
+        Level(8.0 - i, Codebook(points[:size], np.full(size, 1.0 / size)), 0, 0, 0, 0)
+        for i, size in enumerate(sizes)
+    ]
+    return replace(model, path=AnnealingPath(levels, None))
+
+
+@pytest.mark.parametrize(
+    ("size", "temperature"), [(1, 7.0), (2, 6.0), (3, 5.0), (5, 2.0)]
+)
+def test_temperature_is_the_last_before_there_were_more(size, temperature):
+    """Also where the number falls again, by merging or by the end of an overshoot."""
+    model = with_sizes(fitted()[0], [1, 1, 2, 3, 4, 2, 5, 9, 6, 6])
+    assert model.at_size(size).quantiser.temperature == temperature
 
 
 def test_temperature_of_a_size_is_the_coldest_that_needs_no_more():
@@ -158,14 +181,16 @@ def test_float32_rows_give_float32_answers_and_the_codevectors_keep_their_own():
 
 
 def test_divergences_are_never_negative():
-    """Where rounding of the affine form would make them so."""
-    x = 1e6 + draw_rows("kullback_leibler", 500, 3, 0)
+    """Rows so near a codevector that rounding of the affine form decides."""
+    points = 1e6 + 10.0 * draw_rows("kullback_leibler", 3, 3, 0)
+    x = points * (1.0 + 1e-10 * np.arange(-300, 300)[:, np.newaxis, np.newaxis])
     settings = make_settings(divergence="kullback_leibler")
-    codebook = random_codebook(x, 3)
-    for row in range(3):
-        codebook.points[row] = x[row]
     quantiser = Quantiser.from_codebook(
-        settings.divergence, codebook, None, 1.0, np.dtype(float)
+        settings.divergence,
+        Codebook(points, np.full(3, 1.0 / 3.0)),
+        None,
+        1.0,
+        np.dtype(float),
     )
-    assert quantiser.divergences(x, 1).min() == 0.0
-    assert quantiser.assign(x, 1)[1].min() == 0.0
+    assert quantiser.divergences(x.reshape(-1, 3), 1).min() == 0.0
+    assert quantiser.assign(x.reshape(-1, 3), 1)[1].min() == 0.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from odalib.inference.annealing.draws import row_uniforms
+from odalib.inference.annealing.draws import row_phases, uniforms_of
 from tests.oracles.divergences import CLOSED_FORMS, draw_rows
 
 from .problems import make_problem, make_schedule, random_codebook
@@ -27,11 +27,16 @@ def test_losses_are_divergences_from_the_given_codevectors(name, layout):
 
 def test_sums_and_signs():
     x, weights = draw_rows("itakura_saito", 20, 3, 0), np.linspace(1.0, 2.0, 20)
-    problem = make_problem(x, "itakura_saito", weights)
+    problem = make_problem(x, "itakura_saito", weights, seed=5)
     assert problem.total_phi == pytest.approx(
         weights @ -np.log(x).sum(axis=1), rel=1e-12
     )
-    np.testing.assert_allclose(problem.signs, 2.0 * row_uniforms(x, 0) - 1.0)
+    np.testing.assert_allclose(problem.mean, weights @ x / weights.sum(), rtol=1e-13)
+    scale = np.sqrt(np.average((x - problem.mean) ** 2, axis=0, weights=weights).mean())
+    phases = row_phases(x, problem.mean, scale, 5)
+    np.testing.assert_allclose(problem.uniforms(3), uniforms_of(phases, 3), atol=1e-7)
+    expected = 2.0 * uniforms_of(phases, 0) - 1.0
+    np.testing.assert_allclose(problem.signs, expected, atol=1e-7)
 
 
 def test_first_temperature_and_idle_codevectors():

@@ -75,20 +75,21 @@ def test_reduce_passes_rows_with_their_weights_and_span(layout, monkeypatch):
 
 
 @pytest.mark.parametrize("cache", [0, 2**26], ids=["by block", "cached"])
+@pytest.mark.parametrize("shift", [None, np.array([0.5, 1e6, -2.0])], ids=["", "shift"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, ">f8", np.uint8])
-def test_blocks_are_centred_contiguous_float64(dtype, cache, monkeypatch):
+def test_blocks_are_centred_contiguous_float64(dtype, shift, cache, monkeypatch):
     monkeypatch.setattr(module, "CACHE_BYTES", cache)
     x = np.asfortranarray(
         np.random.default_rng(0).integers(0, 200, (9000, 3)).astype(dtype)
     )
     x.flags.writeable = False
-    shift = np.array([0.5, 1e6, -2.0])
     rows = RowBlocks(x, np.ones(9000), shift)
 
     def check(block, span):
         assert block.dtype == np.float64
         assert block.flags.c_contiguous
-        np.testing.assert_array_equal(block, x[span].astype(float) - shift)
+        centred = x[span].astype(float) - (0.0 if shift is None else shift)
+        np.testing.assert_array_equal(block, centred)
 
     assert len(rows.map(check, 1)) == 2
     check(rows.select(slice(3, 9)), slice(3, 9))
@@ -121,6 +122,22 @@ def test_covariance(layout):
     expected = np.cov(x, rowvar=False, aweights=weights, ddof=0)
     result = RowBlocks(layout(x), weights).covariance()
     np.testing.assert_allclose(result, expected, rtol=1e-10)
+
+
+@layouts
+def test_mean_and_scale(layout):
+    x, weights = draw_rows("squared_euclidean", 9000, 3, 0), np.linspace(0.1, 2.0, 9000)
+    mean, scale = RowBlocks(layout(x), weights).mean_and_scale()
+    expected = np.average(x, axis=0, weights=weights)
+    np.testing.assert_allclose(mean, expected, rtol=1e-11)
+    square = np.average((x - expected) ** 2, axis=0, weights=weights).mean()
+    assert scale == pytest.approx(np.sqrt(square), rel=1e-11)
+
+
+@layouts
+def test_scale_of_equal_rows_is_zero(layout):
+    _, scale = RowBlocks(layout(np.full((7, 2), 3.0)), np.ones(7)).mean_and_scale()
+    assert scale == 0.0
 
 
 @layouts

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odalib.inference.annealing import stream as module
+from odalib.inference.annealing.draws import row_uniforms
 from odalib.inference.annealing.fit import fit_rows
+from odalib.inference.annealing.stochastic import stochastic_step
 from odalib.inference.annealing.stream import Stream, WarmUp
 
 from .problems import make_settings
@@ -128,8 +130,9 @@ def test_learning_leaves_the_old_state_alone(n_rows):
     assert pickle.dumps(old) == held
 
 
-def test_rows_that_wait_are_copies():
-    x, weights = mixture(60)
+@pytest.mark.parametrize("n_rows", [60, WARM_UP + 10], ids=["warm-up", "stream"])
+def test_rows_that_wait_are_copies(n_rows):
+    x, weights = mixture(n_rows)
     state = WarmUp(settings_of(), FLOAT).learn(x, weights)
     expected = bits(WarmUp(settings_of(), FLOAT).learn(x.copy(), weights.copy()))
     x[:], weights[:] = 0.0, 1.0
@@ -205,6 +208,30 @@ def test_warm_up_anneals_at_powers_of_two_only(monkeypatch):
             # Hard assignment has nearly settled: at tol 1e-4 of the distortion.
             assert np.linalg.norm(mean - points[i]) < 1.0
     assert sizes == [1, 2, 4, 8, 16, 32, 64]
+
+
+def test_a_batch_is_taken_in_steps_whose_sums_are_kept():
+    """One batch of 24 rows: steps of 16 and 8, with the random signs of a new level."""
+    x, weights = mixture(WARM_UP + BATCH)
+    old = WarmUp(settings_of(), FLOAT).learn(x[:WARM_UP], weights[:WARM_UP])
+    new = old.learn(x[WARM_UP:], weights[WARM_UP:])
+    codebook, age, axis = old.codebook, old.age, 0.0
+    for rows in (slice(WARM_UP, WARM_UP + 16), slice(WARM_UP + 16, None)):
+        block, weight = x[rows] - old.solution.shift, weights[rows].sum()
+        codebook, moments = stochastic_step(
+            block,
+            weights[rows],
+            old.solution.divergence,
+            codebook,
+            old.solution.temperature,
+            weight / (age + weight),
+            2.0 * row_uniforms(block, 0) - 1.0,
+        )
+        age, axis = age + weight, axis + moments.axis
+    assert new.n_steps == 2
+    np.testing.assert_allclose(new.codebook.points, codebook.points, rtol=1e-12)
+    np.testing.assert_allclose(new.axis_sums, axis, rtol=1e-12)
+    assert new.level_weight == weights[WARM_UP:].sum()
 
 
 def test_every_field_is_held():
