@@ -1,68 +1,26 @@
 """Clustering by online deterministic annealing."""
 
-import warnings
-from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
-from operator import attrgetter
+from numbers import Integral
+from typing import ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-    clone,
-)
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
+from odalib.estimators._annealing import BaseAnnealer, fitted_attribute
 from odalib.estimators._sklearn import (
-    CallbackSupportMixin,
-    HasMethods,
     Interval,
-    LevelCallbacks,
-    StrOptions,
     check_weights,
     fit_context,
-    validate_rows,
     with_callbacks,
 )
-from odalib.estimators._threads import single_threaded_blas
-from odalib.inference.annealing.bregman import DIVERGENCES, as_divergence, check_range
-from odalib.inference.annealing.fit import fit_rows
 from odalib.inference.annealing.quantiser import Quantiser
-from odalib.inference.annealing.schedule import Schedule, Settings
-from odalib.inference.annealing.stream import Stream, WarmUp, restart
 
 __all__ = ["ODAClusterer"]
 
-# Defaults that depend on other parameters; see the docstring of the estimator.
-COOLING = {"fixed": 0.7, "choose": 0.9}
-MERGE_TOL = {"critical": 1.0, "perturb": 0.01}
-STREAM_BATCH, MEMORY_SAMPLES = 256, 4096
-FEW_STEPS, MANY_STEPS = 2, 1000
-AXIS_PASSES = {"critical": 2, "perturb": 0}
-
-
-def _fitted_attribute(name, description):
-    """Property that reads the model; AttributeError before a fit."""
-
-    def get(self):
-        check_is_fitted(self)
-        return attrgetter(name)(self._state.model)
-
-    return property(get, doc=description)
-
 
 class ODAClusterer(
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    ClusterMixin,
-    CallbackSupportMixin,
-    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseAnnealer
 ):
     """Clustering by deterministic annealing, in memory or from a stream.
 
@@ -185,30 +143,10 @@ class ODAClusterer(
     (2, 4)
     """
 
-    _doc_link_module = "odalib"
-
-    _parameter_constraints = {
+    _parameter_constraints: ClassVar[dict] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "max_clusters": [Interval(Integral, 1, None, closed="left")],
-        "divergence": [
-            StrOptions(set(DIVERGENCES)),
-            HasMethods(["phi", "gradient", "check_domain"]),
-        ],
-        "max_temperature": [Interval(Real, 0, None, closed="neither"), None],
-        "min_temperature": [Interval(Real, 0, None, closed="neither"), None],
-        "cooling": [Interval(Real, 0, 1, closed="neither"), StrOptions({"auto"})],
-        "target_distortion": [Interval(Real, 0, None, closed="left"), None],
-        "merge_tol": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "idle_tol": [Interval(Real, 0, 1, closed="left")],
-        "split": [StrOptions({"critical", "perturb"})],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "step": [StrOptions({"decreasing", "constant"})],
-        "memory_samples": [Interval(Real, 1, None, closed="neither"), None],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
+        **BaseAnnealer._parameter_constraints,
     }
 
     def __init__(
@@ -252,16 +190,9 @@ class ODAClusterer(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    cluster_centers_ = _fitted_attribute("quantiser.codevectors", "Codevectors.")
-    cluster_weights_ = _fitted_attribute("quantiser.weights", "Shares of the rows.")
-    n_clusters_ = _fitted_attribute("quantiser.n_codevectors", "Number of codevectors.")
-    temperature_ = _fitted_attribute("quantiser.temperature", "Last positive temperature.")
-    annealing_path_ = _fitted_attribute("path", "The annealing path.")
-    n_iter_ = _fitted_attribute("n_iter", "Passes, or steps of a stream.")
-    n_samples_seen_ = _fitted_attribute("n_seen", "Weight of the rows seen.")
-    converged_ = _fitted_attribute("converged", "Whether the fit converged.")
-    stop_reason_ = _fitted_attribute("stop_reason", "Why annealing ended.")
-    plateau_strength_ = _fitted_attribute("plateau_strength", "Of the chosen number.")
+    cluster_centers_ = fitted_attribute("quantiser.codevectors", "Codevectors.")
+    cluster_weights_ = fitted_attribute("quantiser.weights", "Shares of the rows.")
+    n_clusters_ = fitted_attribute("quantiser.n_codevectors", "Number of codevectors.")
 
     @property
     def labels_(self):
@@ -302,35 +233,7 @@ class ODAClusterer(
             For fewer distinct rows than ``n_clusters``, and when ``max_iter`` ended
             annealing.
         """
-        X, weights = self._check_rows(X, sample_weight, reset=True)
-        settings = self._settings(check_random_state(self.random_state).randint(2**31))
-        n_seen = float(weights.sum())
-        callbacks = LevelCallbacks(self, X, sample_weight)
-
-        def fitted(solution):
-            return {"_state": Stream.begin(settings, solution, n_seen, X.dtype)}
-
-        def on_level(level, solution):
-            if self.verbose:
-                print(
-                    f"[ODAClusterer] temperature {level.temperature:.4g}, "
-                    f"{len(level.codebook)} codevectors, "
-                    f"distortion {level.distortion:.6g}"
-                )
-            return callbacks.level(lambda: fitted(solution()))
-
-        with single_threaded_blas():
-            kept = weights > 0
-            rows = X if kept.all() else X[kept]
-            solution = fit_rows(
-                rows, weights[kept], settings, effective_n_jobs(self.n_jobs), on_level
-            )
-            state = fitted(solution)["_state"]
-            last = self._assign(state.model, X, weights)
-        self._state, self._last = state, last
-        callbacks.end(lambda: fitted(solution))
-        self._warn(solution)
-        return self
+        return self._anneal(X, sample_weight)
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None):
@@ -358,24 +261,7 @@ class ODAClusterer(
             As `fit`, and for another number of features. The estimator is then
             exactly as before.
         """
-        first = not hasattr(self, "_state")
-        X, weights = self._check_rows(X, sample_weight, reset=first)
-        if first:
-            seed = check_random_state(self.random_state).randint(2**31)
-            state = WarmUp(self._settings(seed), X.dtype)
-        else:
-            state = replace(
-                self._state, settings=self._settings(self._state.settings.seed)
-            )
-        with single_threaded_blas():
-            kept = weights > 0
-            rows = X if kept.all() else X[kept]
-            state = state.learn(rows, weights[kept])
-            last = X.copy(), weights.copy()
-            if len(weights) >= state.settings.stream_batch_size:
-                last = self._assign(state.model, X, weights)
-        self._state, self._last = state, last
-        return self
+        return self._learn(X, sample_weight)
 
     def predict(self, X):
         """Nearest codevector of every row.
@@ -493,129 +379,21 @@ class ODAClusterer(
         ------
         ValueError
             For a number or a temperature that is not on the path.
+        TypeError
+            For a number that is not an integer.
         """
-        check_is_fitted(self)
-        if (n_clusters is None) == (temperature is None):
-            raise ValueError("Give exactly one of n_clusters and temperature.")
-        other = clone(self)
-        if n_clusters is not None:
-            model = self._state.model.at_size(n_clusters)
-            other.set_params(n_clusters=n_clusters)
-        else:
-            model = self._state.model.at_temperature(temperature)
-        settings = other._settings(self._state.settings.seed)
-        other._state = restart(self._state, model, settings)
-        other.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            other.feature_names_in_ = self.feature_names_in_
-        return other
+        return self._at("n_clusters", n_clusters, temperature)
 
-    def _settings(self, seed):
-        choose = self.n_clusters is None
-        few = self.split == "critical" and self.batch_size is None
-        schedule = Schedule(
-            n_codevectors=self.max_clusters if choose else self.n_clusters,
-            split=self.split,
-            cooling=_or_default(self.cooling, COOLING["choose" if choose else "fixed"]),
-            max_temperature=self.max_temperature,
-            min_temperature=self.min_temperature,
-            target_distortion=self.target_distortion,
-            merge_tol=_or_default(self.merge_tol, MERGE_TOL[self.split]),
-            idle_tol=self.idle_tol,
-            tol=None if few else self.tol,
-            max_steps=FEW_STEPS if few else MANY_STEPS,
-            axis_passes=AXIS_PASSES[self.split],
-            max_iter=self.max_iter,
-            batch_size=self.batch_size,
-        )
-        memory = None
-        if self.step == "constant":
-            memory = self.memory_samples or MEMORY_SAMPLES
-        return Settings(
-            divergence=as_divergence(self.divergence),
-            schedule=schedule,
-            choose=choose,
-            tol=self.tol,
-            seed=seed,
-            stream_batch_size=self.batch_size or STREAM_BATCH,
-            memory=memory,
-        )
-
-    def _check_rows(self, X, sample_weight, reset):
-        """Validated rows and weights; nothing of the estimator changes on failure."""
-        X = validate_rows(self, X, reset=reset)
-        weights = check_weights(sample_weight, X)
-        self._check_domain(X)
-        return X, weights
-
-    def _check_domain(self, X):
-        check_range(X)
-        as_divergence(self.divergence).check_domain(X)
-
-    def _on_rows(self, X, function):
-        """``function(quantiser, X, n_jobs)`` of validated rows."""
-        check_is_fitted(self)
-        X = validate_rows(self, X, reset=False)
-        self._check_domain(X)
-        with single_threaded_blas():
-            quantiser = self._state.model.quantiser
-            return function(quantiser, X, effective_n_jobs(self.n_jobs))
-
-    def _assign(self, model, X, weights):
-        """Labels of rows and the sum of their weighted divergences."""
-        n_jobs = effective_n_jobs(self.n_jobs)
-        labels, divergences = model.quantiser.assign(X, n_jobs)
-        return labels, float(weights @ divergences)
-
-    def _last_call(self):
-        """Labels and inertia of the rows of the last call."""
-        check_is_fitted(self)
-        if not hasattr(self, "_last"):
-            raise AttributeError(
-                "A level of a path, as at() returns it, has no labels_ and inertia_; "
-                "call predict and score."
-            )
-        first, second = self._last
-        if isinstance(second, float):
-            return first, second
-        with single_threaded_blas():
-            return self._assign(self._state.model, first, second)
-
-    def _warn(self, solution):
-        if solution.stop_reason == "distinct_rows" and self.n_clusters is not None:
-            warnings.warn(
-                f"X has {len(solution.codebook)} distinct rows, fewer than "
-                f"n_clusters={self.n_clusters}; there are as many codevectors.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        elif not solution.converged and solution.stop_reason != "callback":
-            warnings.warn(
-                f"Annealing ended with stop_reason_={solution.stop_reason!r} after "
-                f"{solution.n_passes} passes without meeting tol={self.tol}. Raise "
-                "max_iter or tol, or cool faster.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+    def _number_wanted(self):
+        if self.n_clusters is None:
+            return self.max_clusters, True
+        return self.n_clusters, False
 
     @property
     def _n_features_out(self):
         return self.n_clusters_
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "_state")
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = self.divergence in (
-            "kullback_leibler",
-            "itakura_saito",
-            "logistic",
-        )
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _or_default(value, default):
-    return default if isinstance(value, str) else value

@@ -88,7 +88,7 @@ def gibbs_sums(
     codevectors,
     multipliers=None,
 ):
-    """Sums over a block under the Gibbs association.
+    """Sum over a block under the Gibbs association.
 
     Parameters are those of `gibbs_association`, the codevectors, shape (K, d), and
 
@@ -128,7 +128,7 @@ def gibbs_sums(
 
 
 def cell_axis_sums(rows, row_weights, labels, codevectors, multipliers):
-    """The sums ``axis`` of `gibbs_sums` over the cells of a partition, (K, d)."""
+    """Sum as ``axis`` of `gibbs_sums`, over the cells of a partition, (K, d)."""
     if multipliers.ndim == 1:
         factors = multipliers
     else:

@@ -28,7 +28,7 @@ def _models(subject, X, y, weight=None):
         weights["sample_weight"] = weight
     models = {"fit": subject.make().fit(X, y, **weights)}
     if subject.has("partial_fit"):
-        fitted = subject.make().fit(X, y, **weights)
+        fitted = copy.deepcopy(models["fit"])
         models["partial_fit"] = subject.feed(subject.make(), X, y, **weights)
         models["fit, partial_fit"] = subject.feed(fitted, X, y, **weights)
     return models

@@ -2,7 +2,7 @@
 
 from odalib import ODAClusterer
 
-from .case_data import ScaledEuclidean
+from .cases import ScaledEuclidean
 from .subject import Subject
 
 SUBJECTS = (

@@ -16,6 +16,10 @@ __all__ = ["Record", "Rule", "algorithm1", "mean_step"]
 class Rule:
     """Thresholds, named as in the paper, and the step rule.
 
+    A codevector may move by ``epsilon_c`` temperatures, and by that share of the
+    divergence to its nearest neighbour: a pair that parts slowly is waited for. But a
+    pair nearer than ``fallen_back`` of the merging distance has fallen back together.
+
     ``online`` takes one row at a time with step ``1 / (age + 1)``, ``age`` rows
     counting for the codebook that a temperature starts with; otherwise every pass is
     one step to the conditional means.
@@ -25,6 +29,7 @@ class Rule:
     epsilon_c: float
     epsilon_n: float
     epsilon_r: float
+    fallen_back: float
     k_max: int
     t_min: float
     max_passes: int
@@ -91,6 +96,13 @@ def nearest_other(d, codebook, i):
     return min((min(d(mu, nu), d(nu, mu)) for nu in others), default=math.inf)
 
 
+def allowed(d, codebook, i, temperature, rule):
+    nearest = nearest_other(d, codebook, i)
+    if nearest < rule.fallen_back * rule.epsilon_n * temperature:
+        nearest = math.inf
+    return rule.epsilon_c * min(temperature, nearest)
+
+
 def converge(d, rows, codebook, temperature, rule):
     """Pass over the rows until no codevector moves, relative to T and neighbours."""
     age, n_passes, moving = rule.age, 0, True
@@ -106,8 +118,7 @@ def converge(d, rows, codebook, temperature, rule):
             codebook = left
             continue
         moving = any(
-            d(mean(new), mean(old))
-            > rule.epsilon_c * min(temperature, nearest_other(d, codebook, i))
+            d(mean(new), mean(old)) > allowed(d, codebook, i, temperature, rule)
             for i, (new, old) in enumerate(zip(codebook, before, strict=True))
         )
     return codebook, n_passes

@@ -1,0 +1,1 @@
+"""Deterministic annealing, in memory and from a stream."""

@@ -7,7 +7,7 @@ import numpy as np
 from odalib.inference.annealing.bifurcation import gibbs_axes, split
 from odalib.inference.annealing.codebook import Codebook, divergence_between
 from odalib.inference.annealing.merging import merge_close, nearest_divergence
-from odalib.inference.annealing.path import describe_level
+from odalib.inference.annealing.path import Level, describe_level
 from odalib.inference.annealing.stochastic import first_age, stochastic_pass
 
 __all__ = ["Growth", "cool", "grow"]
@@ -22,7 +22,7 @@ COLDEST = 1e-14
 # back where no split is due. With perturbed codevectors, in units of the merging
 # distance: a pair that does not part must start within it. A pair nearer than
 # FALLEN_BACK of that distance is one codevector already.
-SPLIT_STEP, PERTURBATION, FALLEN_BACK = 0.1, 0.1, 1e-3
+SPLIT_STEP, PERTURBATION, FALLEN_BACK = 0.1, 0.1, 1e-6
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Growth:
         critical temperatures takes a few steps per level and does not wait).
     """
 
-    levels: list
+    levels: list[Level]
     codebook: Codebook
     axis: np.ndarray
     stop_reason: str
@@ -80,9 +80,7 @@ def grow(problem, schedule, on_level):
         codebook = _bifurcate(divergence, schedule, codebook, axes, temperature)
         codebook, n_steps, settled = _settle(problem, schedule, codebook, temperature)
         moments = problem.moments(codebook, temperature, problem.signs)
-        axes = gibbs_axes(
-            problem, codebook, temperature, moments, schedule.axis_passes
-        )
+        axes = gibbs_axes(problem, codebook, temperature, moments, schedule.axis_passes)
         n_passes += n_steps + 1 + schedule.axis_passes
         converged = converged and settled
         level = describe_level(
@@ -98,7 +96,7 @@ def grow(problem, schedule, on_level):
         stop_reason = schedule.stop_reason(level, temperature, n_passes)
         if on_level(level):
             stop_reason = "callback"
-        elif max(temperature, 0.0) <= coldest or axes.critical.max() <= coldest:
+        elif temperature <= coldest or axes.critical.max() <= coldest or coldest == 0.0:
             stop_reason = stop_reason or "distinct_rows"
         codebook = moments.codebook(codebook)
         kept = schedule.not_idle(codebook.weights)
@@ -128,7 +126,7 @@ def _bifurcate(divergence, schedule, codebook, axes, temperature):
 
 
 def _settle(problem, schedule, codebook, temperature):
-    """Steps at one temperature to its fixed point, then merging.
+    """Step to the fixed point at one temperature, then merge.
 
     Returns
     -------

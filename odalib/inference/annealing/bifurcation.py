@@ -37,6 +37,7 @@ class Axes:
     directions: np.ndarray
 
     def select(self, kept):
+        """Axes of the codevectors in the mask or index array ``kept``."""
         return Axes(self.critical[kept], self.directions[kept])
 
 

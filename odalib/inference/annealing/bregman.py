@@ -70,7 +70,7 @@ class BregmanDivergence:
         return points
 
     def shorten(self, points, steps):
-        """Steps shortened where ``points`` plus or minus them leave the domain."""
+        """Shorten steps where ``points`` plus or minus them leave the domain."""
         return steps
 
     def bind(self, rows):
@@ -291,7 +291,11 @@ class Logistic(_Separable):
 
     def check_domain(self, rows):
         _refuse(
-            self.name, rows, lambda x: (x < 0) | (x > 1), "0 <= x <= 1", "Values outside"
+            self.name,
+            rows,
+            lambda x: (x < 0) | (x > 1),
+            "0 <= x <= 1",
+            "Values outside",
         )
 
     def interior(self, points, mean):
@@ -330,10 +334,12 @@ class _UserDivergence(BregmanDivergence):
         self.divergence.check_domain(rows.toarray() if sp.issparse(rows) else rows)
 
     def shorten(self, points, steps):
-        return np.stack([
-            self._shorten_one(point, step)
-            for point, step in zip(points, steps, strict=True)
-        ])
+        return np.stack(
+            [
+                self._shorten_one(point, step)
+                for point, step in zip(points, steps, strict=True)
+            ]
+        )
 
     def _shorten_one(self, point, step):
         # The domain is known by its check alone; past MAX_HALVINGS the point is on

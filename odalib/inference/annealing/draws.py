@@ -36,7 +36,7 @@ def row_uniforms(X, seed):
 
 
 def row_phases(rows, mean, scale, seed):
-    """A number per row that varies fast with its entries, shape (n,).
+    """Give every row a number that varies fast with its entries, shape (n,).
 
     ``a sum_j sin(b (x_j - mean_j) / scale + c)`` for seeded numbers a, b and c. Rows
     opposite to each other about the mean differ, thanks to c; rows that are

@@ -10,6 +10,7 @@ from odalib.inference.annealing.bregman import BregmanDivergence
 from odalib.inference.annealing.codebook import Codebook, assign
 from odalib.inference.annealing.draws import draw_sample, row_uniforms
 from odalib.inference.annealing.merging import merge_down
+from odalib.inference.annealing.path import Level
 from odalib.inference.annealing.plateau import longest_plateau
 from odalib.inference.annealing.problem import Problem
 from odalib.inference.annealing.refine import exchange, harden, hierarchy
@@ -54,8 +55,8 @@ class Solution:
     shift: np.ndarray | None
     codebook: Codebook
     temperature: float
-    levels: list
-    hierarchy: list
+    levels: list[Level]
+    hierarchy: list[Codebook]
     n_passes: int
     converged: bool
     stop_reason: str
@@ -228,17 +229,15 @@ def _anneal(problem, schedule, choose, tol, on_level):
     sizes = np.array([len(level.codebook) for level in growth.levels])
     enough = int(np.argmax(sizes >= min(LEAST_OVERSHOOT * wanted, sizes.max())))
     starts = {len(sizes) - 1, enough} if not choose else {len(sizes) - 1}
-    best, n_passes = None, growth.n_passes
+    finishes, n_passes = [], growth.n_passes
     for last in sorted(starts):
         levels = growth.levels[: last + 1]
         codebook, _ = merge_down(levels[-1].codebook, problem.divergence, wanted)
-        cooled, codebook = cool(
-            problem, codebook, levels[-1], COOL_FACTOR, COOL_LEVELS
-        )
+        cooled, codebook = cool(problem, codebook, levels[-1], COOL_FACTOR, COOL_LEVELS)
         # The order decides which cells an exchange draws.
         codebook = codebook.ordered(growth.axis)
         partition = harden(problem, codebook, wanted, HARD_STEPS, tol)
         n_passes += 2 * COOL_LEVELS + partition.n_steps
-        if best is None or partition.distortion < best[1].distortion:
-            best = levels if choose else levels + cooled, partition
-    return replace(growth, levels=best[0]), best[1], n_passes
+        finishes.append((levels if choose else levels + cooled, partition))
+    levels, partition = min(finishes, key=lambda finish: finish[1].distortion)
+    return replace(growth, levels=levels), partition, n_passes

@@ -31,7 +31,7 @@ class Model:
 
     quantiser: Quantiser
     path: AnnealingPath
-    hierarchy: list
+    hierarchy: list[Codebook]
     n_iter: int
     n_seen: float
     converged: bool

@@ -37,9 +37,7 @@ class Level:
     n_samples: float
 
 
-def describe_level(
-    temperature, codebook, divergence, moments, total_phi, n_samples
-):
+def describe_level(temperature, codebook, divergence, moments, total_phi, n_samples):
     """Level from the moments that were collected under the codebook."""
     weight = moments.weight.sum()
     gradients, offsets = codebook.planes(divergence)
@@ -95,6 +93,7 @@ class AnnealingPath:
 
     @property
     def n_codevectors(self):
+        """Number of codevectors of every level, shape (n_levels,)."""
         return np.array([len(weights) for weights in self.weights], dtype=int)
 
     def __len__(self):

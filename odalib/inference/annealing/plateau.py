@@ -57,6 +57,4 @@ def longest_plateau(levels, largest):
     strength = np.inf
     if len(ranked) > 1 and lengths[ranked[1]] > 0:
         strength = float(lengths[best] / lengths[ranked[1]])
-    return Plateau(
-        int(number[starts[best]]), levels[lasts[best]].temperature, strength
-    )
+    return Plateau(int(number[starts[best]]), levels[lasts[best]].temperature, strength)

@@ -100,9 +100,9 @@ class Quantiser:
         """
         rows, codebook = self._comparable(X, n_jobs)
         parts = rows.map(
-            lambda block, _: kernels.gibbs_association(
-                block, *self._mixture(codebook)
-            )[1],
+            lambda block, _: kernels.gibbs_association(block, *self._mixture(codebook))[
+                1
+            ],
             len(codebook),
         )
         base = rows.phi(self.divergence) / self.temperature

@@ -163,9 +163,7 @@ def exchange(problem, partition, tol, random):
 
 
 def _axes_of_cells(problem, partition):
-    return cell_axes(
-        problem, partition.codebook, partition.cells, partition.labels, 2
-    )
+    return cell_axes(problem, partition.codebook, partition.cells, partition.labels, 2)
 
 
 def _draw_cells(partition, axes, n_cells, random):

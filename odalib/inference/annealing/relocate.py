@@ -55,9 +55,7 @@ def refill_and_exchange(codebook, axes, divergence, n_codevectors):
         return codebook
     merged, kept = _merge_pairs(codebook, pairs)
     axes, chosen = axes.select(kept), chosen[kept]
-    return split(
-        merged, divergence, axes.directions, HALF_STEP * axes.critical, chosen
-    )
+    return split(merged, divergence, axes.directions, HALF_STEP * axes.critical, chosen)
 
 
 def _merge_pairs(codebook, pairs):

@@ -111,11 +111,11 @@ class RowBlocks:
         return total[1:] - np.outer(total[0], total[0])
 
     def select(self, indices):
-        """Some rows, centred; an index array or a slice."""
+        """Give some rows, centred; by an index array or a slice."""
         return _as_float64(self._X[indices], self._shift)
 
     def take(self, indices, row_weights):
-        """The given rows, with new weights."""
+        """Blocks of the given rows, with new weights."""
         return RowBlocks(self._X[indices], row_weights, self._shift, self.n_jobs)
 
 

@@ -11,7 +11,13 @@ import numpy as np
 from odalib.inference.annealing.codebook import Codebook, Moments
 from odalib.kernels import reference as kernels
 
-__all__ = ["INITIAL_AGE", "first_age", "step_size", "stochastic_pass", "stochastic_step"]
+__all__ = [
+    "INITIAL_AGE",
+    "first_age",
+    "step_size",
+    "stochastic_pass",
+    "stochastic_step",
+]
 
 # Weight that the codebook at the start of a level counts for, in rows: a first
 # step of full size would forget it, and codevectors would collapse.

@@ -32,6 +32,9 @@ WINDOW_ROWS, WINDOWS = 1024, 3
 # codevector.
 WARM_UP_ROWS, WARM_UP_RATIO = 2048, 16
 
+# Rows and their weights.
+Piece = tuple[np.ndarray | sp.csr_matrix, np.ndarray]
+
 
 @dataclass(frozen=True)
 class Stream:
@@ -73,7 +76,7 @@ class Stream:
     axis_sums: np.ndarray | float = 0.0
     axis_weight: np.ndarray | float = 0.0
     covectors: np.ndarray | None = None
-    queue: tuple = ()
+    queue: tuple[Piece, ...] = ()
     n_steps: int = 0
 
     @classmethod
@@ -230,7 +233,7 @@ class WarmUp:
 
     settings: Settings
     dtype: np.dtype
-    pieces: tuple = ()
+    pieces: tuple[Piece, ...] = ()
     n_seen: float = 0.0
 
     def learn(self, X, row_weights):
@@ -245,10 +248,9 @@ class WarmUp:
             n_seen=self.n_seen + float(row_weights[:head].sum()),
         )
         if waiting + head == size:
-            solution = fit_rows(*_join(warm_up.pieces), self.settings)
-            stream = Stream.begin(
-                self.settings, solution, warm_up.n_seen, self.dtype
-            )
+            rows, weights = _join(warm_up.pieces)
+            solution = fit_rows(rows, weights, self.settings)
+            stream = Stream.begin(self.settings, solution, warm_up.n_seen, self.dtype)
             return stream.learn(X[head:], row_weights[head:])
         if _power_of_two(waiting + head) == _power_of_two(waiting):
             warm_up.__dict__.update(self._kept_anchor)

@@ -38,12 +38,13 @@ def test_growth_is_algorithm_1(name, online, epsilon_r, monkeypatch):
     hottest = 1.1 * critical
     rule = Rule(
         gamma=0.8,
-        epsilon_c=0.01,
+        epsilon_c=1e-3,
         epsilon_n=0.01,
         epsilon_r=epsilon_r,
+        fallen_back=anneal.FALLEN_BACK,
         k_max=5,
         t_min=0.05 * critical,
-        max_passes=12,
+        max_passes=200,
         online=online,
         age=16.0,
     )

@@ -106,6 +106,19 @@ def test_without_passes_directions_are_random_combinations_of_rows():
     np.testing.assert_allclose(axes.directions[0], expected, rtol=1e-11)
 
 
+def test_cells_symmetric_under_permutations_have_an_axis():
+    """Rows that draw alike cancel in the random sums: variance 1/2 along (1, -1)."""
+    x = np.array(
+        [[1.0, 0.0], [0.0, 1.0], [9.0, 8.0], [8.0, 9.0], [20.0, 1.0], [24.0, 5.0]]
+    )
+    problem, labels = make_problem(x, "squared_euclidean"), np.repeat([0, 1, 2], 2)
+    cells = collect_cells(problem.rows, labels, 3)
+    codebook = Codebook(cells.total / 2.0, np.full(3, 1.0 / 3.0))
+    axes = cell_axes(problem, codebook, cells, labels, 1)
+    np.testing.assert_allclose(axes.critical, [1.0, 1.0, 16.0], rtol=1e-12)
+    np.testing.assert_allclose(np.abs(axes.directions), 0.5, rtol=1e-12)
+
+
 def test_equal_rows_have_no_axis():
     x = np.repeat([[1.0, 2.0], [4.0, 0.5]], 5, axis=0)
     problem, labels = make_problem(x, "kullback_leibler"), np.repeat([0, 1], 5)

@@ -117,9 +117,8 @@ def test_few_rows_far_out_are_in_the_sample(monkeypatch):
     np.testing.assert_allclose(np.sort(points[:, 0])[1], x[::1000, 0].mean(), rtol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_the_better_of_two_finishes_is_kept(seed, monkeypatch):
-    """Before exchanges."""
+def test_the_better_of_two_finishes_is_kept(monkeypatch):
+    """Before exchanges. Now the one is better, now the other."""
     hardened, original = [], module.harden
 
     def watched(*arguments):
@@ -128,14 +127,17 @@ def test_the_better_of_two_finishes_is_kept(seed, monkeypatch):
 
     monkeypatch.setattr(module, "harden", watched)
     monkeypatch.setattr(module, "exchange", lambda problem, partition, *_: partition)
-    x = draw_rows("squared_euclidean", 150, 2, seed)
-    solution = fit_rows(x, np.ones(150), make_settings(n_codevectors=9))
-    found = sorted(partition.distortion for partition in hardened)
-    assert len(found) == 2
-    problem = make_problem(x - solution.shift, "squared_euclidean")
-    kept = harden(problem, solution.codebook, 9, 1, 0.0).distortion
-    assert kept <= found[0] * (1.0 + 1e-12)
-    assert found[0] < found[1]
+    better = set()
+    for seed in range(6):
+        hardened.clear()
+        x = draw_rows("squared_euclidean", 150, 2, seed)
+        solution = fit_rows(x, np.ones(150), make_settings(n_codevectors=9))
+        first, second = (partition.distortion for partition in hardened)
+        better.add(np.sign(second - first))
+        problem = make_problem(x - solution.shift, "squared_euclidean")
+        kept = harden(problem, solution.codebook, 9, 1, 0.0).distortion
+        assert kept <= min(first, second) * (1.0 + 1e-12)
+    assert {-1.0, 1.0} <= better
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy import stats
 
 from odalib.inference.annealing.draws import (
     INNER_FREQUENCY,
@@ -20,12 +19,12 @@ MEAN, SCALE = np.linspace(-0.5, 2.0, 5), 1.7
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
 def test_phases_by_their_formula(layout):
     x = rows_with_zeros(30)
-    outer, inner = np.random.default_rng(7).uniform(1.0, 2.0, size=2)
+    outer, inner, offset = np.random.default_rng(7).uniform(1.0, 2.0, size=3)
     expected = [
         outer
         * OUTER_FREQUENCY
         * sum(
-            np.sin(inner * INNER_FREQUENCY * (entry - mean) / SCALE)
+            np.sin(inner * INNER_FREQUENCY * (entry - mean) / SCALE + offset)
             for entry, mean in zip(row, MEAN, strict=True)
         )
         for row in x
@@ -44,9 +43,9 @@ def test_shift_units_and_order_change_numbers_by_rounding_only():
     rows = np.random.default_rng(1).permutation(200)
     columns = np.random.default_rng(2).permutation(5)
     numbers = numbers_of(x)
-    for same in (x + 100.0, 1e-7 * x, 3e9 * x, x[:, columns]):
-        np.testing.assert_allclose(numbers_of(same), numbers, atol=1e-7)
-    np.testing.assert_allclose(numbers_of(x[rows]), numbers[rows], atol=1e-9)
+    for same in (x + 10.0, 1e-7 * x, 3e9 * x, x[:, columns]):
+        np.testing.assert_allclose(numbers_of(same), numbers, atol=1e-7, rtol=0.0)
+    np.testing.assert_allclose(numbers_of(x[rows]), numbers[rows], atol=1e-8)
 
 
 @pytest.mark.parametrize("turn", [0, 1, 2, 30])
@@ -68,9 +67,6 @@ def test_neighbours_draw_unrelated_numbers():
     x = np.random.default_rng(0).normal(size=(4000, 2))
     together = numbers_of(np.concatenate([x, x + 1e-4]))
     assert_unrelated(together[:4000], together[4000:])
-    assert (
-        stats.kstest(np.abs(together[:4000] - together[4000:]), "uniform").pvalue < 0.05
-    )
 
 
 def test_numbers_are_never_zero():

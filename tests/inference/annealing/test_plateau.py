@@ -20,8 +20,8 @@ def levels_of(sizes, cooling=0.5):
     [
         ([1, 1, 1, 2, 3, 3, 3, 5, 8], 3, 6, 3.0),
         ([1, 2, 2, 2, 4, 4, 5], 2, 3, 1.5),
-        # The first of equals; one codevector does not count, however long.
-        ([1, 1, 1, 1, 2, 2, 3, 3, 4], 2, 5, 1.0),
+        # One codevector does not count, however long.
+        ([1, 1, 1, 1, 2, 2, 3, 4], 2, 5, 2.0),
         # Cut short by the end of the path: as far as it goes.
         ([1, 2, 2, 4, 4, 4, 4], 4, 6, 1.5),
         # Runs of the same number apart are two.

@@ -1,7 +1,10 @@
-"""Small data of the reported cases, for every divergence."""
+"""What the tests of reported cases share: small data for every divergence."""
 
 import numpy as np
+import pytest
 from scipy.special import expit, rel_entr
+
+from odalib import ODAClusterer
 
 DIVERGENCES = (
     "squared_euclidean",
@@ -11,6 +14,28 @@ DIVERGENCES = (
     "logistic",
 )
 CENTRES = np.array([[-8.0, 0.0], [8.0, 0.0], [0.0, 9.0]])
+
+
+every_divergence = pytest.mark.parametrize("divergence", DIVERGENCES)
+
+
+def clusterer(divergence="squared_euclidean", n_clusters=3, **params):
+    return ODAClusterer(n_clusters, divergence=divergence, random_state=0, **params)
+
+
+def in_thirds(model, X):
+    for rows in np.array_split(X, 3):
+        model.partial_fit(rows)
+    return model
+
+
+# Ways to learn rows: all at once, as one call of a stream, as several.
+LEARN = {
+    "fit": lambda model, X: model.fit(X),
+    "partial_fit": lambda model, X: model.partial_fit(X),
+    "thirds": in_thirds,
+}
+every_way = pytest.mark.parametrize("learn", LEARN.values(), ids=LEARN)
 
 
 def blobs(n_samples=150):
