@@ -257,7 +257,7 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
         message = None
         if solution.stop_reason == "distinct_rows" and not choose:
             message = (
-                f"X has {found} distinct row(s), fewer than the {number} codevectors "
+                f"X has {found} distinct rows, fewer than the {number} codevectors "
                 "asked for; there are as many codevectors."
             )
         elif not solution.converged and solution.stop_reason != "callback":
