@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from numbers import Integral, Real
 from operator import attrgetter
 from typing import ClassVar
@@ -144,11 +145,10 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
             state = replace(self._state, settings=settings)
         with single_threaded_blas():
             state = state.learn(*_positive(X, weights))
-            if len(weights) < state.settings.stream_batch_size:
-                # Assigned when asked for; a call for every row stays cheap.
-                last = X.copy(), weights.copy()
-            else:
+            if len(weights) >= state.settings.stream_batch_size:
                 last = self._assign(state.model, X, weights)
+            else:
+                last = RowsToAssign(state, X.copy(), weights.copy())
         self._state, self._last = state, last
         return self
 
@@ -242,11 +242,9 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
                 "A level of a path, as at() returns it, has not seen rows of its own; "
                 "call predict and score."
             )
-        first, second = self._last
-        if isinstance(second, float):
-            return first, second
-        with single_threaded_blas():
-            return self._assign(self._state.model, first, second)
+        if isinstance(self._last, RowsToAssign):
+            return self._last.assigned
+        return self._last
 
     def _n_threads(self):
         return effective_n_jobs(self.n_jobs)
@@ -279,6 +277,25 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
             getattr(as_divergence(self.divergence), "lower", -np.inf) == 0.0
         )
         return tags
+
+
+class RowsToAssign:
+    """The few rows of a call of partial_fit, assigned when first asked for.
+
+    A call for every row of a stream then stays cheap.
+    """
+
+    def __init__(self, state, X, weights):
+        self.state = state
+        self.X = X
+        self.weights = weights
+
+    @cached_property
+    def assigned(self):
+        """Labels, and the sum of the weighted divergences."""
+        with single_threaded_blas():
+            labels, divergences = self.state.model.quantiser.assign(self.X, n_jobs=1)
+        return labels, float(self.weights @ divergences)
 
 
 def _positive(X, weights):

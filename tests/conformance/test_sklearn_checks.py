@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.base import is_clusterer
+from sklearn.base import clone, is_clusterer
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.estimator_checks import (
     check_clustering,
@@ -24,9 +24,13 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from .registry import SUBJECTS as ALL_SUBJECTS
+from .registry import SUBJECTS
 
-SUBJECTS = tuple(subject for subject in ALL_SUBJECTS if subject.sklearn_checks)
+ESTIMATORS = (
+    # Every class as it comes, then with the parameters of the registry.
+    *(cls() for cls in {type(subject.estimator): None for subject in SUBJECTS}),
+    *(subject.estimator for subject in SUBJECTS if subject.sklearn_checks),
+)
 
 NEVER_YIELDED = (
     check_dataframe_column_names_consistency,
@@ -86,7 +90,7 @@ PRESUMED = {
 }
 
 
-@parametrize_with_checks([subject.estimator for subject in SUBJECTS])
+@parametrize_with_checks(list(ESTIMATORS))
 def test_yielded(estimator, check):
     function = check.func
     while isinstance(function, partial):
@@ -100,6 +104,6 @@ def test_yielded(estimator, check):
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
 @pytest.mark.filterwarnings("ignore:X has feature names, but:UserWarning")
 @pytest.mark.parametrize("check", NEVER_YIELDED, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda s: s.name)
-def test_never_yielded(subject, check):
-    check(type(subject.estimator).__name__, subject.make())
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_never_yielded(estimator, check):
+    check(type(estimator).__name__, clone(estimator))

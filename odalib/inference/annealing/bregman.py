@@ -24,8 +24,8 @@ __all__ = [
 # rounding of a mean and is below anything that moves an association.
 BOUNDARY = 1e-10
 MAX_HALVINGS = 50
-# Entries up to here can be squared and summed.
-LARGEST = 1e140
+# Entries up to this power of the largest number can be squared and summed.
+LARGEST_POWER = 0.45
 
 
 class BregmanDivergence:
@@ -417,10 +417,11 @@ def check_range(X):
     if values.size == 0:
         return
     largest = max(float(values.max()), -float(values.min()))
-    if largest > LARGEST:
+    limit = float(np.finfo(X.dtype).max) ** LARGEST_POWER
+    if largest > limit:
         raise ValueError(
-            f"X holds values up to {largest:.3g}, whose squares overflow; scale X so "
-            f"that they stay below {LARGEST:.0e}."
+            f"X holds values up to {largest:.3g}, whose squares overflow in sums of "
+            f"{X.dtype}; scale X so that they stay below {limit:.0e}."
         )
 
 

@@ -43,12 +43,13 @@ def longest_plateau(levels, largest):
     -------
     Plateau
     """
-    log_temperature = np.log([level.temperature for level in levels])
+    temperature = np.array([level.temperature for level in levels])
     number = np.array([len(level.codebook) for level in levels])
     starts = np.flatnonzero(np.diff(number, prepend=0))
     lasts = np.append(starts[1:], len(number)) - 1
     ends = np.minimum(lasts + 1, len(number) - 1)
-    lengths = log_temperature[starts] - log_temperature[ends]
+    # Of the quotient, which a change of units leaves as it is, ties included.
+    lengths = np.log(temperature[starts] / temperature[ends])
     candidates = np.flatnonzero((number[starts] > 1) & (number[starts] <= largest))
     if len(candidates) == 0:
         candidates = np.array([0])

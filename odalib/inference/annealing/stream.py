@@ -111,7 +111,7 @@ class Stream:
         -------
         Stream
         """
-        stream = replace(self, n_seen=self.n_seen + float(row_weights.sum()))
+        stream = replace(self, n_seen=_running_sum(self.n_seen, row_weights))
         size = self.settings.stream_batch_size
         waiting = sum(len(weights) for _, weights in self.queue)
         start = 0
@@ -245,7 +245,7 @@ class WarmUp:
         warm_up = replace(
             self,
             pieces=(*self.pieces, piece),
-            n_seen=self.n_seen + float(row_weights[:head].sum()),
+            n_seen=_running_sum(self.n_seen, row_weights[:head]),
         )
         if waiting + head == size:
             rows, weights = _join(warm_up.pieces)
@@ -304,6 +304,11 @@ def restart(state, model, settings):
 def _power_of_two(number):
     """Largest power of two that is not larger; 0 of 0."""
     return 1 << (number.bit_length() - 1) if number else 0
+
+
+def _running_sum(start, weights):
+    """Sum in the order of the weights, which does not depend on how they are cut."""
+    return float(np.cumsum(np.append(start, weights))[-1])
 
 
 def _float64(rows):
