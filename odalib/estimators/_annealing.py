@@ -46,7 +46,8 @@ def fitted_attribute(name, description):
     """Property that reads the model; AttributeError before a fit."""
 
     def get(self):
-        check_is_fitted(self)
+        if not hasattr(self, "_state"):
+            check_is_fitted(self)
         value = attrgetter(name)(self._state.model)
         if value is None:
             raise AttributeError(f"This {type(self).__name__} has no such attribute.")
