@@ -92,6 +92,7 @@ class Subject:
             "order_free": self.order_free,
             "homogeneous": self.homogeneous,
             "domain": bool(self.domain_error),
+            "unbounded": self.domain != "unit",
         }
         if capability in properties:
             return properties[capability]

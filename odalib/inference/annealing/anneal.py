@@ -66,7 +66,7 @@ def grow(problem, schedule, on_level):
     -------
     Growth
     """
-    rows, divergence = problem.rows, problem.divergence
+    divergence = problem.divergence
     codebook = Codebook(problem.mean[np.newaxis], np.ones(1))
     moments = problem.moments(codebook, 1.0, problem.signs)
     axes = gibbs_axes(problem, codebook, 1.0, moments, FIRST_PASSES)
@@ -89,7 +89,7 @@ def grow(problem, schedule, on_level):
             divergence,
             moments,
             problem.total_phi,
-            n_passes * rows.total_weight,
+            n_passes,
         )
         levels.append(level)
         temperature *= schedule.cooling
@@ -172,14 +172,14 @@ def cool(problem, codebook, level, cooling, n_levels):
         One fixed-point step on from the last level.
     """
     levels = []
-    temperature, n_samples = level.temperature, level.n_samples
+    temperature, n_passes = level.temperature, level.n_passes
     for _ in range(n_levels):
         temperature *= cooling
         for _ in range(2):
             previous = codebook.select(codebook.weights > 0)
             moments = problem.moments(previous, temperature)
             codebook = moments.codebook(previous)
-        n_samples += 2 * problem.rows.total_weight
+        n_passes += 2
         levels.append(
             describe_level(
                 temperature,
@@ -187,7 +187,7 @@ def cool(problem, codebook, level, cooling, n_levels):
                 problem.divergence,
                 moments,
                 problem.total_phi,
-                n_samples,
+                n_passes,
             )
         )
     return levels, codebook.select(codebook.weights > 0)

@@ -62,6 +62,22 @@ class Solution:
     stop_reason: str
     plateau_strength: float | None
 
+    @classmethod
+    def of_level(cls, divergence, shift, level):
+        """Solution that annealing would be, did it end with this level."""
+        return cls(
+            divergence=divergence,
+            shift=shift,
+            codebook=level.codebook,
+            temperature=level.temperature,
+            levels=[level],
+            hierarchy=[level.codebook],
+            n_passes=level.n_passes,
+            converged=False,
+            stop_reason="callback",
+            plateau_strength=None,
+        )
+
     @property
     def hardened(self):
         """Whether the codebook came from hard assignments."""
@@ -86,7 +102,6 @@ def fit_rows(X, row_weights, settings, n_jobs=1, on_level=None):
     -------
     Solution
     """
-    schedule, tol, choose = settings.schedule, settings.tol, settings.choose
     shift = None
     if settings.divergence.translation_invariant and not sp.issparse(X):
         shift = weighted_mean(X, row_weights)
@@ -95,71 +110,60 @@ def fit_rows(X, row_weights, settings, n_jobs=1, on_level=None):
     whole = problem = Problem(everything, divergence, settings.seed)
     if len(row_weights) > SAMPLE_SIZE:
         problem = _sample(X, whole, settings.seed)
-    random = np.random.default_rng(settings.seed)
 
     def report(level):
         def solution():
-            codebook = level.codebook
-            return Solution(
-                divergence,
-                shift,
-                codebook,
-                level.temperature,
-                [level],
-                [codebook],
-                int(level.n_samples / problem.rows.total_weight),
-                False,
-                "callback",
-                None,
-            )
+            return Solution.of_level(divergence, shift, level)
 
         return on_level is not None and on_level(level, solution)
 
-    growth, partition, n_passes = _anneal(problem, schedule, choose, tol, report)
+    growth, partition, n_passes = _anneal(problem, settings, report)
+    solution = replace(
+        Solution.of_level(divergence, shift, growth.levels[-1]),
+        levels=growth.levels,
+        n_passes=n_passes,
+        converged=growth.converged and growth.stop_reason != "max_iter",
+        stop_reason=growth.stop_reason,
+    )
     if partition is None:
-        codebook, _ = merge_down(growth.codebook, divergence, schedule.n_codevectors)
-        codebook = codebook.ordered(growth.axis)
-        return Solution(
-            divergence,
-            shift,
-            codebook,
-            growth.levels[-1].temperature,
-            growth.levels,
-            hierarchy(problem, codebook),
-            n_passes,
-            growth.converged and growth.stop_reason != "max_iter",
-            growth.stop_reason,
-            None,
+        codebook = growth.codebook.ordered(growth.axis)
+        return replace(
+            solution, codebook=codebook, hierarchy=hierarchy(problem, codebook)
         )
+    return _refine(whole, problem, partition, settings, solution, growth.axis)
+
+
+def _refine(whole, problem, partition, settings, solution, axis):
+    """Solution from the best hard partition that annealing led to."""
+    random = np.random.default_rng(settings.seed)
+    wanted, tol = settings.schedule.n_codevectors, settings.tol
     partition = exchange(problem, partition, tol, random)
-    n_passes += partition.n_steps
+    n_steps = partition.n_steps
     codebooks = hierarchy(problem, partition.codebook)
-    strength = None
-    temperature = growth.levels[-1].temperature
-    if choose:
-        plateau = longest_plateau(growth.levels, schedule.n_codevectors)
+    temperature, strength = solution.temperature, None
+    if settings.choose:
+        plateau = longest_plateau(solution.levels, wanted)
         temperature, strength = plateau.temperature, plateau.strength
-        n_chosen = min(plateau.n_codevectors, len(codebooks[0]))
-        start = smallest_above(codebooks, n_chosen, divergence)
-        partition = harden(problem, start, n_chosen, HARD_STEPS, tol)
+        wanted = min(plateau.n_codevectors, len(codebooks[0]))
+        start = smallest_above(codebooks, wanted, problem.divergence)
+        partition = harden(problem, start, wanted, HARD_STEPS, tol)
         partition = exchange(problem, partition, tol, random)
-        n_passes += partition.n_steps
+        n_steps += partition.n_steps
     if whole is not problem:
-        n_codevectors = len(partition.codebook)
-        partition = harden(whole, partition.codebook, n_codevectors, FULL_STEPS, tol)
-        n_passes += partition.n_steps
-    fewer = len(partition.codebook) < schedule.n_codevectors and not choose
-    return Solution(
-        divergence,
-        shift,
-        partition.codebook.ordered(growth.axis),
-        temperature,
-        growth.levels,
-        codebooks,
-        n_passes,
-        growth.converged and partition.converged,
-        "distinct_rows" if fewer else "plateau" if choose else "n_clusters",
-        strength,
+        partition = harden(whole, partition.codebook, wanted, FULL_STEPS, tol)
+        n_steps += partition.n_steps
+    stop_reason = "plateau" if settings.choose else "n_clusters"
+    if len(partition.codebook) < wanted:
+        stop_reason = "distinct_rows"
+    return replace(
+        solution,
+        codebook=partition.codebook.ordered(axis),
+        temperature=temperature,
+        hierarchy=codebooks,
+        n_passes=solution.n_passes + n_steps,
+        converged=solution.converged and partition.converged,
+        stop_reason=stop_reason,
+        plateau_strength=strength,
     )
 
 
@@ -203,7 +207,7 @@ def smallest_above(codebooks, n_codevectors, divergence):
     return merge_down(larger[-1], divergence, n_codevectors)[0]
 
 
-def _anneal(problem, schedule, choose, tol, on_level):
+def _anneal(problem, settings, on_level):
     """Grow more codevectors than wanted, merge down, cool on, harden.
 
     From where growth ended, and from where it first had ``LEAST_OVERSHOOT`` times
@@ -218,6 +222,7 @@ def _anneal(problem, schedule, choose, tol, on_level):
     n_passes : int
         Of all.
     """
+    schedule, choose = settings.schedule, settings.choose
     wanted = schedule.n_codevectors
     limit = int(np.ceil(OVERSHOOT * wanted))
     growth = grow(problem, replace(schedule, n_codevectors=limit), on_level)
@@ -236,7 +241,7 @@ def _anneal(problem, schedule, choose, tol, on_level):
         cooled, codebook = cool(problem, codebook, levels[-1], COOL_FACTOR, COOL_LEVELS)
         # The order decides which cells an exchange draws.
         codebook = codebook.ordered(growth.axis)
-        partition = harden(problem, codebook, wanted, HARD_STEPS, tol)
+        partition = harden(problem, codebook, wanted, HARD_STEPS, settings.tol)
         n_passes += 2 * COOL_LEVELS + partition.n_steps
         finishes.append((levels if choose else levels + cooled, partition))
     levels, partition = min(finishes, key=lambda finish: finish[1].distortion)

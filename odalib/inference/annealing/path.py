@@ -25,8 +25,10 @@ class Level:
     free_energy : float
         ``-T`` times the mean of ``log sum_i rho_i exp(-d(x, mu_i) / T)``, which
         equals ``D - T H - T sum_i E[p_i] log rho_i``.
+    n_passes : int
+        Passes over the rows so far.
     n_samples : float
-        Weight of the rows consumed so far, passes counted anew.
+        Weight of the rows consumed so far, every pass counted.
     """
 
     temperature: float
@@ -34,10 +36,11 @@ class Level:
     distortion: float
     entropy: float
     free_energy: float
+    n_passes: int
     n_samples: float
 
 
-def describe_level(temperature, codebook, divergence, moments, total_phi, n_samples):
+def describe_level(temperature, codebook, divergence, moments, total_phi, n_passes):
     """Level from the moments that were collected under the codebook."""
     weight = moments.weight.sum()
     gradients, offsets = codebook.planes(divergence)
@@ -51,7 +54,8 @@ def describe_level(temperature, codebook, divergence, moments, total_phi, n_samp
         distortion=float(distortion),
         entropy=float((distortion - free_energy) / temperature - prior),
         free_energy=float(free_energy),
-        n_samples=float(n_samples),
+        n_passes=n_passes,
+        n_samples=float(n_passes * weight),
     )
 
 

@@ -1,5 +1,7 @@
 """Rows, their divergence and random numbers, and what all passes share."""
 
+from functools import cached_property
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -35,14 +37,23 @@ class Problem:
         self.divergence = divergence
         self.phi = rows.phi(divergence)
         self.total_phi = float(rows.row_weights @ self.phi)
-        self.mean, scale = rows.mean_and_scale()
-        # Rows that are all equal draw alike at any scale.
-        scale = scale or 1.0
-        self._phases = np.concatenate(
-            rows.map(lambda block, _: row_phases(block, self.mean, scale, seed), 1)
-        )
+        self.mean, self._scale = rows.mean_and_scale()
+        self._seed = seed
         self.direction = np.random.default_rng(seed).standard_normal(rows.n_features)
-        self.signs = 2.0 * self.uniforms(0) - 1.0
+
+    @cached_property
+    def signs(self):
+        """Random numbers in (-1, 1] of the rows; where power iterations start."""
+        return 2.0 * self.uniforms(0) - 1.0
+
+    @cached_property
+    def _phases(self):
+        # Rows that are all equal draw alike at any scale.
+        scale = self._scale or 1.0
+        parts = self.rows.map(
+            lambda block, _: row_phases(block, self.mean, scale, self._seed), 1
+        )
+        return np.concatenate(parts)
 
     def uniforms(self, turn):
         """Random numbers in (0, 1] of the rows; others for every turn."""

@@ -54,8 +54,8 @@ class Stream:
         Weight of the rows that the codebook averages over.
     n_seen : float
         Weight of all rows, those in the queue included.
-    level_weight : float
-        Weight of the rows of the present level.
+    level_rows : int
+        Rows of the present level.
     axis_sums : array of shape (K, d)
     axis_weight : array of shape (K,)
         Sums for the present pass of the power iteration.
@@ -72,7 +72,7 @@ class Stream:
     codebook: Codebook
     age: float
     n_seen: float
-    level_weight: float = 0.0
+    level_rows: int = 0
     axis_sums: np.ndarray | float = 0.0
     axis_weight: np.ndarray | float = 0.0
     covectors: np.ndarray | None = None
@@ -92,8 +92,20 @@ class Stream:
         if stream.n_steps == 0:
             return model
         model = model.with_codebook(stream.codebook, self.solution.temperature)
-        n_iter = model.n_iter + stream.n_steps
-        return replace(model, hierarchy=[stream.codebook], n_iter=n_iter)
+        return replace(
+            model,
+            hierarchy=[stream.codebook],
+            n_iter=model.n_iter + stream.n_steps,
+            stop_reason=stream._stop_reason,
+        )
+
+    @property
+    def _stop_reason(self):
+        # More distinct rows may have come since the stream began.
+        wanted = self.settings.schedule.n_codevectors
+        if self.solution.stop_reason == "distinct_rows" and not self.settings.choose:
+            return "n_clusters" if len(self.codebook) >= wanted else "distinct_rows"
+        return self.solution.stop_reason
 
     def __getstate__(self):
         return {k: v for k, v in self.__dict__.items() if k != "model"}
@@ -113,8 +125,7 @@ class Stream:
         """
         stream = replace(self, n_seen=_running_sum(self.n_seen, row_weights))
         size = self.settings.stream_batch_size
-        waiting = sum(len(weights) for _, weights in self.queue)
-        start = 0
+        waiting, start = _n_rows(self.queue), 0
         while waiting + len(row_weights) - start >= size:
             stop = start + size - waiting
             piece = (_float64(X[start:stop]), row_weights[start:stop])
@@ -122,8 +133,8 @@ class Stream:
             stream = replace(stream, queue=())._take(rows, weights)
             start, waiting = stop, 0
         if start < len(row_weights):
-            piece = (_float64(X[start:]).copy(), row_weights[start:].copy())
-            stream = replace(stream, queue=(*stream.queue, piece))
+            queue = _appended(stream.queue, X[start:], row_weights[start:])
+            stream = replace(stream, queue=queue)
         return stream
 
     def flushed(self):
@@ -156,18 +167,18 @@ class Stream:
             step_size(weight, self.age, self.settings.memory),
             multipliers,
         )
-        level_weight = self.level_weight + weight
+        level_rows = self.level_rows + len(row_weights)
         stream = replace(
             self,
             codebook=codebook,
             age=self.age + weight,
-            level_weight=level_weight,
+            level_rows=level_rows,
             axis_sums=self.axis_sums + moments.axis,
             axis_weight=self.axis_weight + moments.weight,
             n_steps=self.n_steps + 1,
         )
-        windows = level_weight // WINDOW_ROWS
-        if windows == self.level_weight // WINDOW_ROWS:
+        windows = level_rows // WINDOW_ROWS
+        if windows == self.level_rows // WINDOW_ROWS:
             return stream
         divergence = self.solution.divergence
         axes = normalise(divergence, codebook, stream.axis_sums, stream.axis_weight)
@@ -196,7 +207,7 @@ class Stream:
             self,
             codebook=codebook,
             age=min(self.age, INITIAL_AGE) if changed else self.age,
-            level_weight=0.0,
+            level_rows=0,
             axis_sums=0.0,
             axis_weight=0.0,
             covectors=None,
@@ -238,13 +249,12 @@ class WarmUp:
 
     def learn(self, X, row_weights):
         """As `Stream.learn`; the stream begins at a fixed number of rows."""
-        waiting = sum(len(weights) for _, weights in self.pieces)
+        waiting = _n_rows(self.pieces)
         size = max(WARM_UP_ROWS, WARM_UP_RATIO * self.settings.schedule.n_codevectors)
         head = min(size - waiting, len(row_weights))
-        piece = (_float64(X[:head]).copy(), row_weights[:head].copy())
         warm_up = replace(
             self,
-            pieces=(*self.pieces, piece),
+            pieces=_appended(self.pieces, X[:head], row_weights[:head]),
             n_seen=_running_sum(self.n_seen, row_weights[:head]),
         )
         if waiting + head == size:
@@ -313,6 +323,22 @@ def _running_sum(start, weights):
 
 def _float64(rows):
     return rows.astype(np.float64, copy=False)
+
+
+def _n_rows(pieces):
+    return sum(len(weights) for _, weights in pieces)
+
+
+def _appended(pieces, X, row_weights):
+    """Pieces and a copy of some more rows.
+
+    Pieces of no more rows than the new one are joined with it, so that their number
+    stays logarithmic when rows come one by one.
+    """
+    new = (_float64(X).copy(), row_weights.copy())
+    while pieces and len(pieces[-1][1]) <= len(new[1]):
+        new, pieces = _join((pieces[-1], new)), pieces[:-1]
+    return (*pieces, new)
 
 
 def _join(pieces):

@@ -107,6 +107,27 @@ def test_growth_splits_only_what_is_past_its_critical_temperature(batch_size):
     )
 
 
+@pytest.mark.parametrize("split", ["critical", "perturb"])
+def test_growth_splits_at_the_first_level_past_the_critical_temperature(split):
+    """Rows at -1 and 1: critical at 2."""
+    x = np.array([[-1.0], [1.0]])
+    schedule = make_schedule(
+        split=split,
+        max_temperature=2.5,
+        cooling=0.9,
+        merge_tol=0.01,
+        max_steps=500,
+        n_codevectors=2,
+    )
+    growth = grow(make_problem(x, "squared_euclidean"), schedule, never)
+    temperatures = [level.temperature for level in growth.levels]
+    np.testing.assert_allclose(temperatures, [2.5, 2.25, 2.025, 1.8225], rtol=1e-12)
+    assert [len(level.codebook) for level in growth.levels] == [1, 1, 1, 2]
+    # At the fixed point, by symmetry, mu = tanh(2 mu / T).
+    mu = growth.levels[-1].codebook.points.max()
+    assert mu == pytest.approx(np.tanh(2.0 * mu / 1.8225), rel=1e-10)
+
+
 def test_growth_fills_the_room_there_is_with_what_gains_most():
     """Three pairs past their critical temperatures, 2, 4.5 and 8, and room for two.
 

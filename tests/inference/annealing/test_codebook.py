@@ -101,6 +101,10 @@ def test_blocks_leave_no_seam():
     rows, signs = RowBlocks(x, np.ones(9000)), np.linspace(-1.0, 1.0, 9000)
     assert len(rows.spans(3)) == 2
     labels, affinity = assign(rows, divergence, codebook)
+    cells = collect_cells(rows, labels, 3)
+    for i in range(3):
+        assert cells.weight[i] == (labels == i).sum()
+        np.testing.assert_allclose(cells.total[i], x[labels == i].sum(axis=0))
     for i in (0, 8191, 8192, 8999):
         losses = [CLOSED_FORMS["kullback_leibler"](x[i], mu) for mu in codebook.points]
         assert labels[i] == np.argmin(losses)
