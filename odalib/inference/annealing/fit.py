@@ -25,7 +25,7 @@ SAMPLE_SIZE = 10_000
 # Levels after merging down, to zero temperature for all that matters.
 COOL_LEVELS, COOL_FACTOR = 4, 0.5
 # Hard assignment steps on the sample, and on all rows after it.
-HARD_STEPS, FULL_STEPS = 300, 20
+HARD_STEPS, FULL_STEPS = 300, 100
 
 
 @dataclass(frozen=True)
@@ -149,9 +149,12 @@ def _refine(whole, problem, partition, settings, solution, axis):
         partition = harden(problem, start, wanted, HARD_STEPS, tol)
         partition = exchange(problem, partition, tol, random)
         n_steps += partition.n_steps
-    if whole is not problem:
+    if whole is problem:
+        # Until no row moves: then every codevector is nearest to some row.
+        partition = harden(problem, partition.codebook, wanted, HARD_STEPS, 0.0)
+    else:
         partition = harden(whole, partition.codebook, wanted, FULL_STEPS, tol)
-        n_steps += partition.n_steps
+    n_steps += partition.n_steps
     stop_reason = "plateau" if settings.choose else "n_clusters"
     if len(partition.codebook) < wanted:
         stop_reason = "distinct_rows"

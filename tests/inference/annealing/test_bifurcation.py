@@ -119,7 +119,7 @@ def test_cells_symmetric_under_permutations_have_an_axis():
     problem, labels = make_problem(x, "squared_euclidean"), np.repeat([0, 1, 2], 2)
     cells = collect_cells(problem.rows, labels, 3)
     codebook = Codebook(cells.total / 2.0, np.full(3, 1.0 / 3.0))
-    axes = cell_axes(problem, codebook, cells, labels, 1)
+    axes = cell_axes(problem, codebook, cells, labels, 2)
     np.testing.assert_allclose(axes.critical, [1.0, 1.0, 370.0], rtol=1e-12)
     np.testing.assert_allclose(np.abs(axes.directions[:2]), 0.5, rtol=1e-12)
 

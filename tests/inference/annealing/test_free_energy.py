@@ -37,7 +37,7 @@ def free_energy(problem, x, weights, codebook, temperature):
 def level_of(problem, codebook, temperature):
     moments = problem.moments(codebook, temperature)
     return describe_level(
-        temperature, codebook, problem.divergence, moments, problem.total_phi, 0.0
+        temperature, codebook, problem.divergence, moments, problem.total_phi, 0
     )
 
 
