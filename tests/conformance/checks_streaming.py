@@ -27,9 +27,9 @@ MANY_EDGES = (0, 150, 151, 1000, 2040, 2600, N_MANY_ROWS)
 
 def _cuts(n_rows):
     """Ways to cut a stream into calls: a name and where the calls begin and end."""
-    for size in (1, 7, 64):
+    for size in (1, 64):
         yield f"calls of {size}", [*range(0, n_rows, size), n_rows]
-    yield "ragged calls", [0, 1, 3, 50, 51, 300, 310, n_rows]
+    yield "ragged calls", [0, 1, 8, 15, 50, 51, 300, 310, n_rows]
 
 
 def _stream(subject, model, edges, X, y, weight=None):

@@ -17,10 +17,10 @@ from odalib.inference.annealing.relocate import HALF_STEP
 
 __all__ = ["Partition", "exchange", "harden", "hierarchy"]
 
-# An exchange splits at most this many cells, and gives up after so many rounds
-# without a gain. Rounds that come within MARGIN of a gain get MORE_STEPS.
-MAX_SPLIT, PATIENCE, MAX_ROUNDS = 8, 6, 30
-ROW_SHARE = 0.5
+# A round of exchange splits up to MAX_SPLIT cells, ROW_SHARE of the rounds at rows,
+# and exchange ends after PATIENCE rounds without a gain. A round that comes within
+# MARGIN of a gain gets MORE_STEPS.
+MAX_SPLIT, ROW_SHARE, PATIENCE, MAX_ROUNDS = 16, 0.7, 8, 40
 FIRST_STEPS, MORE_STEPS, MARGIN, GAIN = 3, 6, 3e-3, 1e-6
 # Hierarchies keep every number of codevectors up to this one, and above it every
 # number that is this fraction of the next larger, so that storage stays small.

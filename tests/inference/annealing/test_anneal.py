@@ -1,7 +1,5 @@
 """Growth against the theory: where codevectors split, and what a level is."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -201,35 +199,31 @@ def test_growth_counts_its_passes():
 
 
 def test_cooling_on_holds_the_number_and_takes_two_steps_a_level():
-    problem, x, _ = random_problem("kullback_leibler")
-    start = random_codebook(x, 4)
-    moments = problem.moments(start, 0.8)
-    first = describe_level(
-        0.8, start, problem.divergence, moments, problem.total_phi, 700.0
-    )
-    levels, codebook = cool(problem, start, first, 0.5, 3)
-    expected, temperature = start, 0.8
-    for i in range(3):
-        temperature *= 0.5
-        once = problem.moments(expected, temperature).codebook(expected)
-        expected = problem.moments(once, temperature).codebook(once)
-        moments = problem.moments(once, temperature)
-        level = describe_level(
-            temperature, once, problem.divergence, moments, problem.total_phi, 0.0
+    problem, x, weights = random_problem("kullback_leibler")
+
+    def level_of(codebook, temperature, n_passes):
+        moments = problem.moments(codebook, temperature)
+        return describe_level(
+            temperature,
+            codebook,
+            problem.divergence,
+            moments,
+            problem.total_phi,
+            n_passes,
         )
-        passes = 2 * (i + 1)
-        level = replace(level, n_samples=700.0 + passes * problem.rows.total_weight)
-        np.testing.assert_array_equal(levels[i].codebook.points, once.points)
-        for field in (
-            "temperature",
-            "distortion",
-            "entropy",
-            "free_energy",
-            "n_samples",
-        ):
-            assert getattr(levels[i], field) == pytest.approx(
-                getattr(level, field), rel=1e-10
-            )
+
+    start = random_codebook(x, 4)
+    levels, codebook = cool(problem, start, level_of(start, 0.8, 7), 0.5, 3)
+    assert [level.temperature for level in levels] == [0.4, 0.2, 0.1]
+    expected = start
+    for i, level in enumerate(levels):
+        once = problem.moments(expected, level.temperature).codebook(expected)
+        expected = problem.moments(once, level.temperature).codebook(once)
+        np.testing.assert_array_equal(level.codebook.points, once.points)
+        described = level_of(once, level.temperature, 9 + 2 * i)
+        assert level.free_energy == pytest.approx(described.free_energy, rel=1e-12)
+        passes = level.n_samples / weights.sum()
+        assert passes == pytest.approx(9 + 2 * i, rel=1e-12)
     np.testing.assert_array_equal(codebook.points, expected.points)
 
 

@@ -142,7 +142,7 @@ def test_the_better_of_two_finishes_is_kept(monkeypatch):
         hardened.clear()
         x = draw_rows("squared_euclidean", 150, 2, seed)
         solution = fit_rows(x, np.ones(150), make_settings(n_codevectors=9))
-        first, second = (partition.distortion for partition in hardened)
+        first, second = (partition.distortion for partition in hardened[:2])
         better.add(np.sign(second - first))
         problem = make_problem(x - solution.shift, "squared_euclidean")
         kept = harden(problem, solution.codebook, 9, 1, 0.0).distortion

@@ -68,11 +68,19 @@ def test_sizes_that_are_not_on_the_path(size):
 
 def with_sizes(model, sizes):
     """Model of a path that went through codebooks of these sizes."""
-    points = np.zeros((max(sizes), 2))
-    levels = [
-        Level(8.0 - i, Codebook(points[:size], np.full(size, 1.0 / size)), 0, 0, 0, 0)
-        for i, size in enumerate(sizes)
-    ]
+    levels = []
+    for i, size in enumerate(sizes):
+        codebook = Codebook(np.zeros((size, 2)), np.full(size, 1.0 / size))
+        level = Level(
+            temperature=8.0 - i,
+            codebook=codebook,
+            distortion=0.0,
+            entropy=0.0,
+            free_energy=0.0,
+            n_passes=i,
+            n_samples=0.0,
+        )
+        levels.append(level)
     return replace(model, path=AnnealingPath(levels, None))
 
 

@@ -11,7 +11,15 @@ def level(number):
     codebook = Codebook(
         np.full((number, 2), 1.5 * number), np.full(number, 1.0 / number)
     )
-    return Level(8.0 / number, codebook, 0.5, 0.25, 0.125, 10.0 * number)
+    return Level(
+        temperature=8.0 / number,
+        codebook=codebook,
+        distortion=0.5,
+        entropy=0.25,
+        free_energy=0.125,
+        n_passes=number,
+        n_samples=10.0 * number,
+    )
 
 
 @pytest.mark.parametrize("shift", [None, np.array([10.0, -1.0])])
