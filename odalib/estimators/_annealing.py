@@ -146,7 +146,7 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
             state = replace(self._state, settings=settings)
         with single_threaded_blas():
             state = state.learn(*_positive(X, weights))
-            if len(weights) >= state.settings.stream_batch_size:
+            if len(weights) >= STREAM_BATCH:
                 last = self._assign(state.model, X, weights)
             else:
                 last = RowsToAssign(state, X.copy(), weights.copy())
@@ -281,7 +281,7 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
 
 
 class RowsToAssign:
-    """The few rows of a call of partial_fit, assigned when first asked for.
+    """Few rows of a call of partial_fit, assigned when first asked for.
 
     A call for every row of a stream then stays cheap.
     """

@@ -151,9 +151,11 @@ def nearest(rows, gradients, offsets):
     value : array of shape (n,)
         ``phi(x) - d(x, mu_label)``.
     """
-    values = negative_divergence(rows, gradients, offsets)
-    labels = values.argmax(axis=0)
-    return labels, values[labels, np.arange(values.shape[1])]
+    # Rows first: the search along a row of values then runs over contiguous memory.
+    values = rows @ gradients.T
+    values -= offsets
+    labels = values.argmax(axis=1)
+    return labels, np.take_along_axis(values, labels[:, np.newaxis], axis=1)[:, 0]
 
 
 def cell_sums(rows, row_weights, labels, n_codevectors):

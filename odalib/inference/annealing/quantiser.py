@@ -95,6 +95,8 @@ class Quantiser:
     def log_density(self, X, n_jobs):
         """Log density of the rows under the mixture at the temperature, shape (n,).
 
+        In the dtype of the rows.
+
         ``log sum_i rho_i exp(-d(x, mu_i) / T)`` plus the normaliser where the
         divergence has one.
         """
@@ -107,7 +109,7 @@ class Quantiser:
         )
         base = rows.phi(self.divergence) / self.temperature
         normaliser = self.divergence.log_normaliser(self.temperature, X.shape[1])
-        return np.concatenate(parts) - base + normaliser
+        return (np.concatenate(parts) - base + normaliser).astype(X.dtype, copy=False)
 
     def _mixture(self, codebook):
         gradients, offsets = codebook.planes(self.divergence)

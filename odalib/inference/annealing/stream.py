@@ -31,6 +31,9 @@ WINDOW_ROWS, WINDOWS = 1024, 3
 # A stream is annealed in memory on its first rows: this many, or this many per
 # codevector.
 WARM_UP_ROWS, WARM_UP_RATIO = 2048, 16
+# Before that, what is asked for is annealed anew each time that the rows have grown by
+# this share.
+ANCHOR_GROWTH = 0.1
 
 # Rows and their weights.
 Piece = tuple[np.ndarray | sp.csr_matrix, np.ndarray]
@@ -262,7 +265,7 @@ class WarmUp:
             solution = fit_rows(rows, weights, self.settings)
             stream = Stream.begin(self.settings, solution, warm_up.n_seen, self.dtype)
             return stream.learn(X[head:], row_weights[head:])
-        if _power_of_two(waiting + head) == _power_of_two(waiting):
+        if _anchor_size(waiting + head) == _anchor_size(waiting):
             warm_up.__dict__.update(self._kept_anchor)
         return warm_up
 
@@ -272,9 +275,9 @@ class WarmUp:
 
     @cached_property
     def _anchor(self):
-        """Solution for the first rows, up to a power of two of them."""
+        """Solution for the first rows, all but the last few."""
         rows, weights = _join(self.pieces)
-        n_first = _power_of_two(len(weights))
+        n_first = _anchor_size(len(weights))
         return fit_rows(rows[:n_first], weights[:n_first], self.settings)
 
     @cached_property
@@ -285,7 +288,7 @@ class WarmUp:
         row does not anneal for every row.
         """
         rows, weights = _join(self.pieces)
-        if _power_of_two(len(weights)) == len(weights):
+        if _anchor_size(len(weights)) == len(weights):
             return self._anchor
         return finish_on(rows, weights, self._anchor, self.settings)
 
@@ -311,9 +314,12 @@ def restart(state, model, settings):
     return Stream.begin(settings, solution, state.n_seen, state.dtype)
 
 
-def _power_of_two(number):
-    """Largest power of two that is not larger; 0 of 0."""
-    return 1 << (number.bit_length() - 1) if number else 0
+def _anchor_size(n_rows):
+    """Largest number of a nearly geometric series that is not larger."""
+    size = 0
+    while (larger := size + max(1, int(ANCHOR_GROWTH * size))) <= n_rows:
+        size = larger
+    return size
 
 
 def _running_sum(start, weights):

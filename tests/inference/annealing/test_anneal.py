@@ -145,23 +145,31 @@ def test_growth_fills_the_room_there_is_with_what_gains_most():
 
 
 @pytest.mark.parametrize(
-    ("changes", "reason"),
+    ("changes", "reason", "ends"),
     [
-        ({"n_codevectors": 3}, "n_clusters"),
-        ({"target_distortion": 2.0}, "target_distortion"),
-        ({"min_temperature": 1.0}, "min_temperature"),
-        ({"max_iter": 20}, "max_iter"),
+        ({"n_codevectors": 3}, "n_clusters", lambda level: len(level.codebook) >= 3),
+        (
+            {"target_distortion": 2.0},
+            "target_distortion",
+            lambda level: level.distortion <= 2.0,
+        ),
+        (
+            {"min_temperature": 1.0},
+            "min_temperature",
+            lambda level: 0.7 * level.temperature < 1.0,
+        ),
+        ({"max_iter": 30}, "max_iter", lambda level: level.n_passes >= 30),
     ],
 )
-def test_stopping_rules(changes, reason):
+def test_growth_ends_with_the_first_level_that_a_rule_asks_for(changes, reason, ends):
     problem, _, _ = random_problem("squared_euclidean")
-    growth = grow(problem, make_schedule(**({"n_codevectors": 20} | changes)), never)
-    assert growth.stop_reason == reason
     schedule = make_schedule(**({"n_codevectors": 20} | changes))
-    for level in growth.levels[:-1]:
-        next_temperature = level.temperature * schedule.cooling
-        passes = level.n_samples / problem.rows.total_weight
-        assert schedule.stop_reason(level, next_temperature, round(passes)) is None
+    growth = grow(problem, schedule, never)
+    assert growth.stop_reason == reason
+    assert len(growth.levels) > 2
+    *before, last = growth.levels
+    assert ends(last)
+    assert not any(ends(level) for level in before)
 
 
 def test_growth_stops_where_the_callback_asks():
