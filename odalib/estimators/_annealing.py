@@ -142,8 +142,10 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
             seed = check_random_state(self.random_state).randint(2**31)
             state = WarmUp(self._settings(seed), X.dtype)
         else:
-            settings = self._settings(self._state.settings.seed)
-            state = replace(self._state, settings=settings)
+            state = self._state
+            settings = self._settings(state.settings.seed)
+            if settings != state.settings:
+                state = replace(state, settings=settings)
         with single_threaded_blas():
             state = state.learn(*_positive(X, weights))
             if len(weights) >= STREAM_BATCH:

@@ -310,6 +310,14 @@ class _UserDivergence(BregmanDivergence):
         self.divergence = divergence
         self.name = getattr(divergence, "name", type(divergence).__name__)
 
+    def __eq__(self, other):
+        return (
+            isinstance(other, _UserDivergence) and self.divergence is other.divergence
+        )
+
+    def __hash__(self):
+        return id(self.divergence)
+
     def phi(self, rows):
         dense = rows.toarray() if sp.issparse(rows) else rows
         values = np.asarray(self.divergence.phi(dense), dtype=np.float64)
@@ -355,11 +363,11 @@ class _UserDivergence(BregmanDivergence):
 
 
 DIVERGENCES = {
-    "squared_euclidean": SquaredEuclidean,
-    "kullback_leibler": KullbackLeibler,
-    "itakura_saito": ItakuraSaito,
-    "mahalanobis": Mahalanobis,
-    "logistic": Logistic,
+    "squared_euclidean": SquaredEuclidean(),
+    "kullback_leibler": KullbackLeibler(),
+    "itakura_saito": ItakuraSaito(),
+    "mahalanobis": Mahalanobis(),
+    "logistic": Logistic(),
 }
 
 
@@ -393,7 +401,7 @@ def as_divergence(divergence):
                 f"{sorted(DIVERGENCES)} or an object with the methods phi, "
                 "gradient, hessian_diagonal and check_domain."
             )
-        return DIVERGENCES[divergence]()
+        return DIVERGENCES[divergence]
     missing = [
         method
         for method in ("phi", "gradient", "check_domain")
