@@ -13,10 +13,12 @@ import numpy as np
 __all__ = [
     "cell_axis_sums",
     "cell_sums",
+    "differs_from_own",
     "gibbs_association",
     "gibbs_sums",
     "nearest",
     "negative_divergence",
+    "own_products",
     "weighted_sums",
 ]
 
@@ -132,12 +134,8 @@ def cell_axis_sums(rows, row_weights, labels, codevectors, multipliers):
     if multipliers.ndim == 1:
         factors = multipliers
     else:
-        own = multipliers[labels]
-        centre = np.einsum("ij,ij->i", multipliers, codevectors)[labels]
-        if isinstance(rows, np.ndarray):
-            factors = np.einsum("ij,ij->i", rows, own) - centre
-        else:
-            factors = np.asarray(rows.multiply(own).sum(axis=1)).ravel() - centre
+        centre = np.einsum("ij,ij->i", multipliers, codevectors)
+        factors = own_products(rows, multipliers, labels) - centre[labels]
     weight, total = cell_sums(rows, row_weights * factors, labels, len(codevectors))
     return total - weight[:, np.newaxis] * codevectors
 
@@ -158,6 +156,40 @@ def nearest(rows, gradients, offsets):
     return labels, np.take_along_axis(values, labels[:, np.newaxis], axis=1)[:, 0]
 
 
+def own_products(rows, vectors, labels):
+    """``<v_label, x>`` of every row with the vector of its cell, shape (n,)."""
+    if isinstance(rows, np.ndarray):
+        return np.einsum("ij,ij->i", rows, vectors[labels])
+    owner = _owners(rows)
+    products = rows.data * vectors[labels[owner], rows.indices]
+    return np.bincount(owner, products, minlength=rows.shape[0])
+
+
+def differs_from_own(rows, points, labels, tolerance):
+    """Whether a row differs from the point of its cell, entry by entry, shape (n,).
+
+    By more than ``tolerance`` of the larger of the two entries.
+    """
+    if isinstance(rows, np.ndarray):
+        own = points[labels]
+        scale = np.maximum(np.abs(rows), np.abs(own))
+        return (np.abs(rows - own) > tolerance * scale).any(axis=1)
+    owner, n_rows = _owners(rows), rows.shape[0]
+    own = points[labels[owner], rows.indices]
+    scale = np.maximum(np.abs(rows.data), np.abs(own))
+    apart = np.bincount(
+        owner, np.abs(rows.data - own) > tolerance * scale, minlength=n_rows
+    )
+    # Where the point has entries that the row does not store, they differ too.
+    shared = np.bincount(owner, own != 0, minlength=n_rows)
+    return (apart > 0) | (shared < np.count_nonzero(points, axis=1)[labels])
+
+
+def _owners(rows):
+    """Row of every stored entry of a CSR matrix."""
+    return np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+
+
 def cell_sums(rows, row_weights, labels, n_codevectors):
     """Weight and weighted sum of the rows of every cell: (K,) and (K, d)."""
     n_features = rows.shape[1]
@@ -165,7 +197,7 @@ def cell_sums(rows, row_weights, labels, n_codevectors):
         entries = labels[:, np.newaxis] * n_features + np.arange(n_features)
         values = rows * row_weights[:, np.newaxis]
     else:
-        owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        owner = _owners(rows)
         entries = labels[owner] * n_features + rows.indices
         values = rows.data * row_weights[owner]
     total = np.bincount(

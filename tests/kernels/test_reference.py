@@ -220,3 +220,34 @@ def test_kernels_leave_the_rows_alone():
     kernels.cell_axis_sums(
         case.rows, case.row_weights, case.labels, case.codevectors, case.by_codevector
     )
+
+
+@layouts
+@shapes
+def test_own_products(shape, layout):
+    case = Case(shape, layout)
+    expected = [
+        dot(case.by_codevector[label], row)
+        for label, row in zip(case.labels, case.x, strict=True)
+    ]
+    actual = kernels.own_products(case.rows, case.by_codevector, case.labels)
+    np.testing.assert_allclose(actual, expected, atol=1e-12)
+
+
+@layouts
+def test_differs_from_own(layout):
+    points = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
+    x = np.array(
+        [
+            [0.0, 2.0, 0.0],
+            [0.0, 2.0 * (1 + 1e-13), 0.0],
+            [0.0, 2.0 * (1 + 1e-11), 0.0],
+            [1e-300, 2.0, 0.0],
+            [1.0, 0.0, 3.0],
+            [1.0, 0.0, 0.0],
+            [0.0, 0.0, 0.0],
+        ]
+    )
+    labels = np.array([0, 0, 0, 0, 1, 1, 1])
+    differs = kernels.differs_from_own(layout(x), points, labels, 1e-12)
+    assert differs.tolist() == [False, False, True, True, False, True, True]

@@ -96,12 +96,22 @@ def grow(problem, schedule, on_level):
         stop_reason = schedule.stop_reason(level, temperature, n_passes)
         if on_level(level):
             stop_reason = "callback"
-        elif temperature <= coldest or axes.critical.max() <= coldest or coldest == 0.0:
+        elif _spent(schedule, axes, temperature, coldest):
             stop_reason = stop_reason or "distinct_rows"
-        codebook = moments.codebook(codebook)
+        if schedule.batch_size is None:
+            # The moments that describe the level are a step towards the next.
+            codebook = moments.codebook(codebook)
         kept = schedule.not_idle(codebook.weights)
         codebook, axes = codebook.select(kept), axes.select(kept)
     return Growth(levels, codebook, axis, stop_reason, n_passes, converged)
+
+
+def _spent(schedule, axes, temperature, coldest):
+    """Whether nothing is left to split but rounding."""
+    if temperature <= coldest or coldest == 0.0:
+        return True
+    # Without a pass, the axes are random and say nothing of critical temperatures.
+    return schedule.axis_passes > 0 and bool(axes.critical.max() <= coldest)
 
 
 def _bifurcate(divergence, schedule, codebook, axes, temperature):

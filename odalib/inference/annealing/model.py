@@ -91,7 +91,8 @@ class Model:
         grown = np.flatnonzero(self.path.n_codevectors > n_codevectors)
         if len(grown):
             reached = reached[reached < grown[0]]
-        return self.with_codebook(codebook, self.path.temperature[reached[-1]])
+        level = reached[-1] if len(reached) else 0
+        return self.with_codebook(codebook, self.path.temperature[level])
 
     def at_temperature(self, temperature):
         """Model of the coldest level that is not colder than the temperature.

@@ -3,10 +3,10 @@
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
 from odalib.inference.annealing.codebook import collect_moments
 from odalib.inference.annealing.draws import row_phases, uniforms_of
+from odalib.kernels import reference as kernels
 
 __all__ = ["Problem"]
 
@@ -65,12 +65,11 @@ class Problem:
             self.rows, self.divergence, codebook, temperature, multipliers
         )
 
-    def losses(self, indices, codebook, labels):
-        """``d(x, mu_label)`` of some rows, shape (len(indices),)."""
+    def losses(self, codebook, labels):
+        """``d(x, mu_label)`` of every row, shape (n,)."""
         gradients, offsets = codebook.planes(self.divergence)
-        rows, own = self.rows.select(indices), gradients[labels]
-        if sp.issparse(rows):
-            linear = np.asarray(rows.multiply(own).sum(axis=1)).ravel()
-        else:
-            linear = np.einsum("ij,ij->i", own, rows)
-        return self.phi[indices] + offsets[labels] - linear
+        linear = self.rows.map(
+            lambda block, span: kernels.own_products(block, gradients, labels[span]),
+            len(codebook),
+        )
+        return self.phi + offsets[labels] - np.concatenate(linear)

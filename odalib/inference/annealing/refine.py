@@ -14,6 +14,7 @@ from odalib.inference.annealing.codebook import (
 )
 from odalib.inference.annealing.merging import merge_down
 from odalib.inference.annealing.relocate import HALF_STEP
+from odalib.kernels import reference as kernels
 
 __all__ = ["Partition", "exchange", "harden", "hierarchy"]
 
@@ -94,14 +95,15 @@ def _refill(problem, codebook, labels, affinity, used, n_codevectors):
     labels = (np.cumsum(used) - 1)[labels]
     points = codebook.points[used]
 
-    def on_block(block, span):
-        dense = block.toarray() if sp.issparse(block) else block
-        own = points[labels[span]]
-        scale = np.maximum(np.abs(dense), np.abs(own))
-        # The mean of equal rows differs from them by rounding.
-        return (np.abs(dense - own) > 1e-12 * scale).any(axis=1)
-
-    distinct = np.concatenate(rows.map(on_block, len(points)))
+    distinct = np.concatenate(
+        rows.map(
+            # The mean of equal rows differs from them by rounding.
+            lambda block, span: kernels.differs_from_own(
+                block, points, labels[span], 1e-12
+            ),
+            len(points),
+        )
+    )
     loss = np.where(distinct, rows.row_weights * (problem.phi - affinity), -np.inf)
     order = np.argsort(-loss, kind="stable")
     order = order[: np.count_nonzero(distinct)]
@@ -179,7 +181,7 @@ def _split_at_rows(problem, partition, cells, uniforms):
     """Codebook with a further codevector on a row of each of the cells."""
     inside = np.flatnonzero(cells[partition.labels])
     labels = partition.labels[inside]
-    loss = problem.losses(inside, partition.codebook, labels)
+    loss = problem.losses(partition.codebook, partition.labels)[inside]
     # The least of exponential numbers at rates equal to the losses.
     arrival = np.divide(
         -np.log(uniforms[inside]), loss, out=np.full(len(loss), np.inf), where=loss > 0

@@ -69,8 +69,8 @@ class Schedule:
         return START * critical
 
     def not_idle(self, weights):
-        """Which codevectors stay, by their weights."""
-        return (weights >= self.idle_tol) & (weights > 0)
+        """Which codevectors stay, by their weights; the heaviest always does."""
+        return (weights > 0) & (weights >= min(self.idle_tol, weights.max()))
 
     def stop_reason(self, level, next_temperature, n_passes):
         """Why growth ends after this level, or None."""

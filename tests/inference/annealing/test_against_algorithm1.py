@@ -68,7 +68,7 @@ def test_growth_is_algorithm_1(name, online, epsilon_r, monkeypatch):
         hottest,
         rule,
         lambda level, _: displacements[level].tolist(),
-        mean_step,
+        None if online else mean_step,
     )
     sizes = [len(record.weights) for record in records]
     assert [len(level.codebook) for level in growth.levels] == sizes
