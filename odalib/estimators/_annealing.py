@@ -25,7 +25,8 @@ from odalib.estimators._sklearn import (
     validate_rows,
 )
 from odalib.estimators._threads import single_threaded_blas
-from odalib.inference.annealing.bregman import DIVERGENCES, as_divergence, check_range
+from odalib.inference.annealing.bregman import check_range
+from odalib.inference.annealing.divergences import DIVERGENCES, as_divergence
 from odalib.inference.annealing.fit import fit_rows
 from odalib.inference.annealing.schedule import Schedule, Settings
 from odalib.inference.annealing.stream import Stream, WarmUp, restart

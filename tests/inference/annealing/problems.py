@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from odalib.inference.annealing.bregman import as_divergence
 from odalib.inference.annealing.codebook import Codebook
+from odalib.inference.annealing.divergences import as_divergence
 from odalib.inference.annealing.problem import Problem
 from odalib.inference.annealing.rows import RowBlocks
 from odalib.inference.annealing.schedule import Schedule, Settings

@@ -8,8 +8,8 @@ from scipy.special import softmax
 
 from odalib.inference.annealing import rows
 from odalib.inference.annealing.bifurcation import cell_axes, gibbs_axes, split
-from odalib.inference.annealing.bregman import as_divergence
 from odalib.inference.annealing.codebook import Codebook, assign, collect_cells
+from odalib.inference.annealing.divergences import as_divergence
 from tests.oracles.divergences import NAMES, critical_temperature
 
 from .problems import make_problem, mean_codebook, random_codebook, random_problem

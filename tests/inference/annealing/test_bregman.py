@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.integrate import dblquad, quad
 
-from odalib.inference.annealing.bregman import (
+from odalib.inference.annealing.bregman import check_range, tangent_planes
+from odalib.inference.annealing.divergences import (
     Mahalanobis,
     as_divergence,
-    check_range,
-    tangent_planes,
 )
 from odalib.inference.annealing.rows import RowBlocks
 from tests.oracles.divergences import CLOSED_FORMS, NAMES, draw_rows

@@ -6,7 +6,6 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odalib.inference.annealing.bregman import as_divergence
 from odalib.inference.annealing.codebook import (
     Codebook,
     Moments,
@@ -15,6 +14,7 @@ from odalib.inference.annealing.codebook import (
     collect_moments,
     divergence_between,
 )
+from odalib.inference.annealing.divergences import as_divergence
 from odalib.inference.annealing.rows import RowBlocks
 from tests.oracles.divergences import CLOSED_FORMS, NAMES, draw_rows
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from odalib.inference.annealing.bregman import (
+from odalib.inference.annealing.bregman import tangent_planes
+from odalib.inference.annealing.divergences import (
     ItakuraSaito,
     KullbackLeibler,
     Logistic,
     Mahalanobis,
     SquaredEuclidean,
     as_divergence,
-    tangent_planes,
 )
 
 REFUSED = [

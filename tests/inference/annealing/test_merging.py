@@ -7,8 +7,8 @@ import pytest
 from scipy.special import xlogy
 
 from odalib.inference.annealing import merging
-from odalib.inference.annealing.bregman import as_divergence
 from odalib.inference.annealing.codebook import Codebook
+from odalib.inference.annealing.divergences import as_divergence
 from odalib.inference.annealing.merging import (
     distortion_rise,
     merge_close,

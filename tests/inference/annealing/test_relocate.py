@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from odalib.inference.annealing.bifurcation import Axes
-from odalib.inference.annealing.bregman import as_divergence
 from odalib.inference.annealing.codebook import Codebook
+from odalib.inference.annealing.divergences import as_divergence
 from odalib.inference.annealing.relocate import refill_and_exchange
 from tests.oracles.divergences import squared_euclidean
 

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from odalib.inference.annealing import rows as module
-from odalib.inference.annealing.bregman import as_divergence
 from odalib.inference.annealing.codebook import assign, collect_moments
+from odalib.inference.annealing.divergences import as_divergence
 from odalib.inference.annealing.rows import RowBlocks, weighted_mean
 from tests.oracles.divergences import draw_rows
 
