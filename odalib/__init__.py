@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from odalib import inspection
     from odalib._versions import show_versions
     from odalib.estimators import ODAClusterer
+    from odalib.inference.annealing.divergences import Mahalanobis
     from odalib.model_selection import PathSearchCV
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Mahalanobis",
     "ODAClusterer",
     "PathSearchCV",
     "__version__",
@@ -24,6 +26,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Mahalanobis": "odalib.inference.annealing.divergences",
     "ODAClusterer": "odalib.estimators",
     "PathSearchCV": "odalib.model_selection",
     "show_versions": "odalib._versions",

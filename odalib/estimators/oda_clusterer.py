@@ -41,7 +41,8 @@ class ODAClusterer(
         the training rows) for real numbers, ``'kullback_leibler'`` for x >= 0,
         ``'itakura_saito'`` for x > 0, ``'logistic'`` for 0 <= x <= 1, or an object
         with the methods ``phi(X)``, ``gradient(points)``,
-        ``hessian_diagonal(points)`` and ``check_domain(X)``.
+        ``hessian_diagonal(points)`` and ``check_domain(X)``, such as a `Mahalanobis`
+        with a given precision.
     max_temperature : float, default=None
         Temperature of the first level, in units of the divergence. None starts just
         above the first critical temperature of the data, so that results do not
@@ -213,12 +214,14 @@ class ODAClusterer(
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : Ignored
+            Present for the interface of scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of w is w copies of the row; zero leaves it out.
 
         Returns
         -------
         self
+            The fitted estimator.
 
         Raises
         ------
@@ -249,11 +252,14 @@ class ODAClusterer(
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : Ignored
+            Present for the interface of scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; None for one each.
 
         Returns
         -------
         self
+            The fitted estimator.
 
         Raises
         ------
@@ -273,11 +279,12 @@ class ODAClusterer(
         Returns
         -------
         labels : ndarray of int of shape (n_samples,)
+            Indices into ``cluster_centers_``.
         """
         return self._on_rows(X, lambda quantiser, *args: quantiser.assign(*args)[0])
 
     def predict_proba(self, X):
-        """Gibbs association of every row with the codevectors.
+        """Give the Gibbs association of every row with the codevectors.
 
         At the last positive temperature, which is low after a fit with
         ``n_clusters``; ``at(temperature=...)`` gives softer ones. The most probable
@@ -304,6 +311,7 @@ class ODAClusterer(
         Returns
         -------
         log_probabilities : ndarray of shape (n_samples, n_clusters_)
+            In the dtype of X.
         """
         return self._on_rows(X, partial(Quantiser.association, log=True))
 
@@ -334,21 +342,25 @@ class ODAClusterer(
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
+            In nats, in the dtype of X.
         """
         return self._on_rows(X, Quantiser.log_density)
 
     def score(self, X, y=None, sample_weight=None):
-        """Minus the weighted mean divergence of rows from their codevectors.
+        """Give minus the weighted mean divergence of rows from their codevectors.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : Ignored
+            Present for the interface of scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; None for one each.
 
         Returns
         -------
         score : float
+            In units of the divergence; the higher the better.
         """
         divergences = self._on_rows(
             X, lambda quantiser, *args: quantiser.assign(*args)[1]

@@ -80,14 +80,31 @@ class SquaredEuclidean(_Separable):
 
 
 class Mahalanobis(BregmanDivergence):
-    """``(x - mu)' P (x - mu)`` for a positive semi-definite precision P.
+    """Squared Mahalanobis divergence, ``(x - mu)' P (x - mu)``.
 
     Parameters
     ----------
-    precision : array-like of shape (d, d), default=None
-        None learns the inverse of the covariance of the training rows; directions
-        in which the rows do not vary (below 1e-10 of the largest variance) then
-        carry no weight.
+    precision : array-like of shape (n_features, n_features), default=None
+        Symmetric and positive semi-definite P. None learns the inverse of the
+        covariance of the training rows, as ``divergence='mahalanobis'`` does;
+        directions in which the rows do not vary (below 1e-10 of the largest
+        variance) then carry no weight.
+
+    Raises
+    ------
+    ValueError
+        For a precision that is not square, finite, symmetric and positive
+        semi-definite.
+
+    Examples
+    --------
+    >>> from odalib import Mahalanobis, ODAClusterer
+    >>> X = [[0.0, 0.0], [0.0, 9.0], [1.0, 0.0], [1.0, 9.0]]
+    >>> second_feature_hardly_counts = Mahalanobis([[1.0, 0.0], [0.0, 1e-4]])
+    >>> clusterer = ODAClusterer(2, divergence=second_feature_hardly_counts)
+    >>> labels = clusterer.fit_predict(X)
+    >>> bool(labels[0] == labels[1])
+    True
     """
 
     name = "Mahalanobis"
