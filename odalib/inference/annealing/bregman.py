@@ -34,42 +34,153 @@ class BregmanDivergence:
     name = "user-defined"
     translation_invariant = False
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        for name, method in vars(cls).items():
+            inherited = getattr(BregmanDivergence, name, None)
+            if inherited is not None and callable(method) and not method.__doc__:
+                method.__doc__ = inherited.__doc__
+
     def phi(self, rows):
-        """Convex function of every row; (n, d) array or CSR to (n,)."""
+        """Evaluate the convex function at every row.
+
+        Parameters
+        ----------
+        rows : array or CSR matrix of shape (n, d)
+            Inside the domain.
+
+        Returns
+        -------
+        phi : array of shape (n,)
+            In units of the divergence.
+        """
         raise NotImplementedError
 
     def gradient(self, points):
-        """Gradient of ``phi`` at every point; (K, d) to (K, d)."""
+        """Differentiate ``phi`` at every point.
+
+        Parameters
+        ----------
+        points : array of shape (K, d)
+            Off the boundary of the domain.
+
+        Returns
+        -------
+        gradient : array of shape (K, d)
+            Row i is the gradient at point i.
+        """
         raise NotImplementedError
 
     def hessian_diagonal(self, points):
-        """Diagonal of the Hessian of a separable ``phi``; (K, d) to (K, d)."""
+        """Differentiate a separable ``phi`` twice at every point.
+
+        Parameters
+        ----------
+        points : array of shape (K, d)
+            Off the boundary of the domain.
+
+        Returns
+        -------
+        diagonal : array of shape (K, d)
+            Row i is the diagonal of the Hessian at point i.
+        """
         raise NotImplementedError
 
     def hessian_product(self, points, vectors):
-        """Hessian at point i times vector i; two (K, d) arrays to (K, d)."""
+        """Multiply vectors by the Hessians of ``phi``.
+
+        Parameters
+        ----------
+        points : array of shape (K, d)
+            Off the boundary of the domain.
+        vectors : array of shape (K, d)
+            One per point.
+
+        Returns
+        -------
+        product : array of shape (K, d)
+            Row i is the Hessian at point i times vector i.
+        """
         return self.hessian_diagonal(points) * vectors
 
     def check_domain(self, rows):
-        """Raise ValueError if a row lies outside the domain of ``phi``."""
+        """Refuse rows outside the domain of ``phi``.
+
+        Parameters
+        ----------
+        rows : array or CSR matrix of shape (n, d)
+            Finite.
+
+        Raises
+        ------
+        ValueError
+            Naming the divergence, the domain and the first entry outside it.
+        """
 
     def interior(self, points, mean):
-        """Points moved off the boundary of the domain; ``mean`` is the data's."""
+        """Move points off the boundary of the domain, and no others.
+
+        Parameters
+        ----------
+        points : array of shape (K, d)
+            Codevectors; those of a cell of equal rows can lie on the boundary.
+        mean : array of shape (d,)
+            Mean of the data.
+
+        Returns
+        -------
+        points : array of shape (K, d)
+            Where the gradient is finite, or zero for a column that is constant.
+        """
         return points
 
     def shorten(self, points, steps):
-        """Shorten steps where ``points`` plus or minus them leave the domain."""
+        """Shorten steps where points plus or minus them leave the domain.
+
+        Parameters
+        ----------
+        points : array of shape (K, d)
+            Inside the domain.
+        steps : array of shape (K, d)
+            One per point.
+
+        Returns
+        -------
+        steps : array of shape (K, d)
+            Unchanged where the domain has no bounds.
+        """
         return steps
 
     def bind(self, rows):
-        """Divergence with whatever it learns from the training rows."""
+        """Learn from the training rows whatever the divergence needs of them.
+
+        Parameters
+        ----------
+        rows : RowBlocks
+            All training rows.
+
+        Returns
+        -------
+        BregmanDivergence
+            The divergence to use with them.
+        """
         return self
 
     def log_normaliser(self, temperature, n_features):
-        """Minus the log of the integral of ``exp(-d(x, mu) / T)`` over x.
+        """Give minus the log of the integral of ``exp(-d(x, mu) / T)`` over x.
 
-        Zero where it depends on mu; densities are then up to the base measure of
-        the exponential family of ``phi``.
+        Parameters
+        ----------
+        temperature : float
+            T, in units of the divergence.
+        n_features : int
+            Dimension of x.
+
+        Returns
+        -------
+        log_normaliser : float
+            Zero where it depends on mu; densities are then up to the base measure
+            of the exponential family of ``phi``.
         """
         return 0.0
 
