@@ -135,3 +135,7 @@ def test_wide_sparse_rows_stay_sparse():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 200e6
+
+
+def test_the_diagram_links_to_the_project():
+    assert "https://example.org/odalib/" in ODAClusterer()._repr_html_()

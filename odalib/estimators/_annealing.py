@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from odalib._versions import project_url
 from odalib.estimators._sklearn import (
     CallbackSupportMixin,
     HasMethods,
@@ -88,6 +89,10 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
     }
 
     _doc_link_module = "odalib"
+
+    @property
+    def _doc_link_template(self):
+        return f"{project_url()}/{{estimator_module}}.{{estimator_name}}.html"
 
     temperature_ = fitted_attribute(
         "quantiser.temperature", "Last positive temperature, in units of divergence."
