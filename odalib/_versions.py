@@ -1,7 +1,7 @@
 """What is installed, for reports of faults."""
 
 import platform
-from importlib.metadata import PackageNotFoundError, metadata, version
+from importlib.metadata import PackageNotFoundError, version
 
 from odalib import __version__
 
@@ -48,8 +48,3 @@ def _installed_version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return "not installed"
-
-
-def project_url() -> str:
-    """Address of the project, as pyproject.toml states it."""
-    return str(metadata("odalib")["Project-URL"]).partition(", ")[2]

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
+from importlib.metadata import metadata
 from numbers import Integral, Real
 from operator import attrgetter
 from typing import ClassVar
@@ -15,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from odalib._versions import project_url
 from odalib.estimators._sklearn import (
     CallbackSupportMixin,
     HasMethods,
@@ -92,7 +92,9 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
 
     @property
     def _doc_link_template(self):
-        return f"{project_url()}/{{estimator_module}}.{{estimator_name}}.html"
+        # The address of the project is in pyproject.toml, and nowhere else.
+        address = metadata("odalib")["Project-URL"].partition(", ")[2]
+        return f"{address}/odalib.{{estimator_name}}.html"
 
     temperature_ = fitted_attribute(
         "quantiser.temperature", "Last positive temperature, in units of divergence."
