@@ -1,8 +1,10 @@
 """Training rows as float64 blocks of a fixed size, reduced in a fixed order."""
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 
 __all__ = ["RowBlocks", "weighted_mean"]
 
@@ -64,8 +66,13 @@ class RowBlocks:
 
         if self.n_jobs == 1:
             return [on_block(span) for span in spans]
-        run = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        return run(delayed(on_block)(span) for span in spans)
+        return list(self._pool.map(on_block, spans))
+
+    @cached_property
+    def _pool(self):
+        # A fit makes hundreds of passes of milliseconds each: one pool serves all,
+        # and its threads end with it.
+        return ThreadPoolExecutor(self.n_jobs)
 
     def reduce(self, function, n_codevectors):
         """Sum over the blocks of ``function(rows, row_weights, span)``."""
