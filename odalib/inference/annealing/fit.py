@@ -18,8 +18,9 @@ from odalib.inference.annealing.rows import RowBlocks, weighted_mean
 
 __all__ = ["Solution", "fit_rows"]
 
-# Codevectors grown, as multiples of those asked for, before merging down.
-OVERSHOOT, LEAST_OVERSHOOT = 2.0, 1.2
+# Codevectors grown before merging down: this many times those asked for, and some
+# more, which small numbers need and large ones hardly notice.
+OVERSHOOT, LEAST_OVERSHOOT, EXTRA = 2.0, 1.5, 5
 # Rows annealed; more add time and nothing that the finish on all rows does not.
 SAMPLE_SIZE = 10_000
 # Levels after merging down, to zero temperature for all that matters.
@@ -227,7 +228,7 @@ def _anneal(problem, settings, on_level):
     """
     schedule, choose = settings.schedule, settings.choose
     wanted = schedule.n_codevectors
-    limit = int(np.ceil(OVERSHOOT * wanted))
+    limit = int(np.ceil(OVERSHOOT * wanted)) + EXTRA
     growth = grow(problem, replace(schedule, n_codevectors=limit), on_level)
     if growth.stop_reason == "callback" or (
         growth.stop_reason in ("target_distortion", "min_temperature", "max_iter")
