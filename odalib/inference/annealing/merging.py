@@ -78,12 +78,12 @@ def distortion_rise(codebook, divergence):
 def _rises(codebook, divergence, indices):
     """``w_i phi(mu_i) + w_j phi(mu_j) - (w_i + w_j) phi(mu_ij)`` for rows i."""
     indices, weights = list(indices), codebook.weights
-    points, values = codebook.inside(divergence), codebook.phi(divergence)
+    points = codebook.inside(divergence)
     sums = weights[indices, np.newaxis] + weights
     share = (weights[indices, np.newaxis] / sums)[..., np.newaxis]
     merged = share * points[indices, np.newaxis] + (1.0 - share) * points
     at_merged = divergence.phi(merged.reshape(-1, points.shape[1])).reshape(sums.shape)
-    own = weights * values
+    own = weights * divergence.phi(points)
     return own[indices, np.newaxis] + own - sums * at_merged
 
 
@@ -112,9 +112,10 @@ def _agglomerate(codebook, costs, *, threshold=np.inf, n_left=1):
         groups[groups == gone] = kept
         alive[gone] = False
         n_alive -= 1
+        if n_alive == n_left:
+            break
         table[gone] = table[:, gone] = np.inf
         row = np.where(alive, costs(Codebook(points, weights), kept), np.inf)
         row[kept] = np.inf
         table[kept] = table[:, kept] = row
-    _, groups = np.unique(groups, return_inverse=True)
-    return Codebook(points[alive], weights[alive]), groups
+    return Codebook(points[alive], weights[alive]), (np.cumsum(alive) - 1)[groups]
