@@ -101,7 +101,8 @@ def _agglomerate(codebook, costs, *, threshold=np.inf, n_left=1):
     points, weights = codebook.points.copy(), codebook.weights.copy()
     alive = np.ones(n_codevectors, dtype=bool)
     while n_alive > n_left:
-        kept, gone = divmod(int(table.argmin()), n_codevectors)
+        # Sorted, since the two entries of a pair differ by rounding.
+        kept, gone = sorted(divmod(int(table.argmin()), n_codevectors))
         if not table[kept, gone] < threshold:
             break
         weight = weights[kept] + weights[gone]

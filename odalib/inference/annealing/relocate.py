@@ -45,7 +45,7 @@ def refill_and_exchange(codebook, axes, divergence, n_codevectors):
         if room > 0:
             room -= 1
         else:
-            pair = divmod(int(rise.argmin()), len(codebook))
+            pair = tuple(sorted(divmod(int(rise.argmin()), len(codebook))))
             if not gain[candidate] > EXCHANGE_FACTOR * rise[pair]:
                 break
             rise[list(pair)] = rise[:, list(pair)] = np.inf
