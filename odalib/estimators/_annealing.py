@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, wraps
 from importlib.metadata import metadata
 from numbers import Integral, Real
 from operator import attrgetter
@@ -56,6 +56,24 @@ def fitted_attribute(name, description):
         return value
 
     return property(get, doc=description)
+
+
+def features_kept_on_failure(method):
+    """Restore the number and the names of the features where a method fails."""
+
+    @wraps(method)
+    def guarded(self, *args):
+        names = ("n_features_in_", "feature_names_in_")
+        before = {name: vars(self)[name] for name in names if name in vars(self)}
+        try:
+            return method(self, *args)
+        except BaseException:
+            for name in names:
+                vars(self).pop(name, None)
+            vars(self).update(before)
+            raise
+
+    return guarded
 
 
 class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
@@ -112,6 +130,7 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
         """Return the number of codevectors, and whether to choose one up to it."""
         raise NotImplementedError
 
+    @features_kept_on_failure
     def _anneal(self, X, sample_weight):
         """Fit all rows, from the start."""
         X, weights = self._check_rows(X, sample_weight, reset=True)
@@ -142,16 +161,24 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
         self._warn(solution)
         return self
 
+    @features_kept_on_failure
     def _learn(self, X, sample_weight):
         """Learn from some more rows."""
         first = not hasattr(self, "_state")
+        parameters = self.get_params(deep=False)
+        if getattr(self, "_parameters", None) != parameters:
+            # scikit-learn validates before the first rows of a stream only.
+            self._validate_params()
         X, weights = self._check_rows(X, sample_weight, reset=first)
         if first:
             seed = check_random_state(self.random_state).randint(2**31)
             state = WarmUp(self._settings(seed), X.dtype)
         else:
             state = self._state
-            settings = self._settings(state.settings.seed)
+            settings = replace(
+                self._settings(state.settings.seed),
+                divergence=state.settings.divergence,
+            )
             if settings != state.settings:
                 state = replace(state, settings=settings)
         with single_threaded_blas():
@@ -160,7 +187,7 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
                 last = self._assign(state.model, X, weights)
             else:
                 last = RowsToAssign(state, X.copy(), weights.copy())
-        self._state, self._last = state, last
+        self._state, self._last, self._parameters = state, last, parameters
         return self
 
     def _at(self, number_name, number, temperature):
@@ -216,27 +243,20 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
         )
 
     def _check_rows(self, X, sample_weight, reset):
-        """Validate rows and weights; on failure nothing has changed."""
-        before = dict(self.__dict__)
-        try:
-            X = validate_rows(self, X, reset=reset)
-            weights = check_weights(sample_weight, X)
-            self._check_domain(X)
-        except BaseException:
-            # Validation sets the number and the names of the features.
-            self.__dict__ = before
-            raise
-        return X, weights
-
-    def _check_domain(self, X):
+        """Validate rows and weights."""
+        X = validate_rows(self, X, reset=reset)
+        weights = check_weights(sample_weight, X)
         check_range(X)
-        as_divergence(self.divergence).check_domain(X)
+        divergence = self.divergence if reset else self._state.settings.divergence
+        as_divergence(divergence).check_domain(X)
+        return X, weights
 
     def _on_rows(self, X, function: Callable):
         """``function(quantiser, X, n_jobs)`` of validated rows."""
         check_is_fitted(self)
         X = validate_rows(self, X, reset=False)
-        self._check_domain(X)
+        check_range(X)
+        self._state.settings.divergence.check_domain(X)
         with single_threaded_blas():
             return function(self._state.model.quantiser, X, self._n_threads())
 
@@ -266,8 +286,8 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
         message = None
         if solution.stop_reason == "distinct_rows" and not choose:
             message = (
-                f"X has {found} distinct rows, fewer than the {number} codevectors "
-                "asked for; there are as many codevectors."
+                f"X has {found} distinct rows up to rounding, fewer than the {number} "
+                "codevectors asked for; there are as many codevectors."
             )
         elif not solution.converged and solution.stop_reason != "callback":
             message = (
@@ -276,7 +296,7 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
                 "max_iter or tol, or cool faster."
             )
         if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=6)
+            warnings.warn(message, ConvergenceWarning, stacklevel=7)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_state")

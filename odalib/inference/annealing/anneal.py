@@ -17,6 +17,11 @@ __all__ = ["Growth", "cool", "grow"]
 FIRST_PASSES = 10
 # Temperatures below this fraction of the first critical one are rounding.
 COLDEST = 1e-14
+# Rows under a divergence whose terms are this many roundings larger are refused, unless
+# the difference is one that equal rows have.
+LOST, EQUAL = 1e3, 1e6
+# Growth ends at so many roundings of the largest term.
+ROUNDINGS = 1000.0
 # Squared step to either side of a codevector that splits, in units of its critical
 # temperature: far enough to leave the saddle in a few steps, near enough to fall
 # back where no split is due. With perturbed codevectors, in units of the merging
@@ -74,7 +79,7 @@ def grow(problem, schedule, on_level):
     first_critical, axis = float(axes.critical[0]), axes.directions[0]
     # Where all rows are equal, one level at a nominal temperature says all.
     temperature = schedule.first_temperature(first_critical) or 1.0
-    coldest = COLDEST * first_critical
+    coldest = _coldest(problem, first_critical)
     levels, converged, stop_reason = [], True, None
     while stop_reason is None:
         codebook = _bifurcate(divergence, schedule, codebook, axes, temperature)
@@ -104,6 +109,30 @@ def grow(problem, schedule, on_level):
         kept = schedule.not_idle(codebook.weights)
         codebook, axes = codebook.select(kept), axes.select(kept)
     return Growth(levels, codebook, axis, stop_reason, n_passes, converged)
+
+
+def _coldest(problem, first_critical):
+    """Temperature below which differences between rows are rounding.
+
+    Raises
+    ------
+    ValueError
+        Where the first critical temperature is hardly above it already.
+    """
+    if first_critical == 0.0:
+        return 0.0
+    precision = np.finfo(float).eps
+    size = float(np.abs(problem.phi).max())
+    # Equal rows differ from their mean by rounding, and from each other not at all.
+    equal = first_critical <= EQUAL * precision**2 * size
+    if not equal and first_critical < LOST * precision * size:
+        raise ValueError(
+            f"Under the {problem.divergence.name} divergence the rows of X differ by "
+            f"about {first_critical:.2g}, which is lost in the rounding of terms of "
+            f"{size:.2g}: X has a large offset and little spread. Remove the offset, "
+            "or use divergence='squared_euclidean', which does not feel it."
+        )
+    return max(COLDEST * first_critical, ROUNDINGS * precision * size)
 
 
 def _spent(schedule, axes, temperature, coldest):

@@ -186,11 +186,17 @@ class BregmanDivergence:
 
 
 def check_range(X):
-    """Raise ValueError where sums of squares of the entries would overflow."""
+    """Raise ValueError where squares of the entries would overflow or vanish."""
     values = X.data if sp.issparse(X) else X
     if values.size == 0:
         return
     largest = max(float(values.max()), -float(values.min()))
+    least = float(np.finfo(X.dtype).tiny) ** LARGEST_POWER
+    if 0.0 < largest < least:
+        raise ValueError(
+            f"X holds values up to {largest:.3g} only, whose squares vanish in sums of "
+            f"{X.dtype}; scale X so that the largest exceeds {least:.0e}."
+        )
     limit = float(np.finfo(X.dtype).max) ** LARGEST_POWER
     if largest > limit:
         raise ValueError(

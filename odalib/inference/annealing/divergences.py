@@ -21,6 +21,7 @@ __all__ = [
 # rounding of a mean and is below anything that moves an association.
 BOUNDARY = 1e-10
 MAX_HALVINGS = 50
+SMALLEST = 1e-140
 
 
 class _Separable(BregmanDivergence):
@@ -217,6 +218,13 @@ class ItakuraSaito(_Separable):
                     "divergence='kullback_leibler', which takes zeros."
                 )
         _refuse(self.name, rows, lambda x: x <= 0, "x > 0", "Negative or zero values")
+        _refuse(
+            self.name,
+            rows,
+            lambda x: x < SMALLEST,
+            f"x >= {SMALLEST}, whose inverse square does not overflow",
+            "Values too small",
+        )
 
 
 class Logistic(_Separable):

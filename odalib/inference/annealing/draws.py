@@ -10,7 +10,13 @@ change of units, draw alike.
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["draw_sample", "row_phases", "row_uniforms", "uniforms_of"]
+__all__ = [
+    "distinct_rows",
+    "draw_sample",
+    "row_phases",
+    "row_uniforms",
+    "uniforms_of",
+]
 
 # Rows that differ by 1e-5 of the scale of the data get unrelated numbers, and
 # rounding moves a number by less than 1e-9.
@@ -89,10 +95,8 @@ def draw_sample(X, row_weights, importance, uniforms, size):
     weights : array
         Weights that make weighted sums over the sample unbiased.
     """
-    _, first, group = np.unique(
-        _row_hash(X, ordered=True), return_index=True, return_inverse=True
-    )
-    weights, importance = np.bincount(group, row_weights), importance[first]
+    first, weights = distinct_rows(X, row_weights)
+    importance = importance[first]
     priority = weights * importance / uniforms[first]
     kept, threshold = np.arange(len(first)), 0.0
     if len(first) > size:
@@ -100,6 +104,14 @@ def draw_sample(X, row_weights, importance, uniforms, size):
         kept, threshold = order[:size], priority[order[size]]
     kept = kept[np.argsort(first[kept])]
     return first[kept], np.maximum(weights[kept], threshold / importance[kept])
+
+
+def distinct_rows(X, row_weights):
+    """Index of one of each group of equal rows, and the weight of the group."""
+    _, first, group = np.unique(
+        _row_hash(X, ordered=True), return_index=True, return_inverse=True
+    )
+    return first, np.bincount(group, row_weights)
 
 
 def _row_hash(X, *, ordered):

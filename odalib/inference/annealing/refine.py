@@ -69,8 +69,7 @@ def harden(problem, codebook, n_codevectors, max_steps, tol):
         labels, affinity = assign(problem.rows, problem.divergence, codebook)
         cells = collect_cells(problem.rows, labels, len(codebook))
         used = cells.weight > 0
-        refilled = used.sum() < n_codevectors
-        if refilled or not used.all():
+        if used.sum() < n_codevectors or not used.all():
             labels = _refill(problem, codebook, labels, affinity, used, n_codevectors)
             cells = collect_cells(problem.rows, labels, labels.max() + 1)
         codebook = Codebook(
@@ -81,7 +80,8 @@ def harden(problem, codebook, n_codevectors, max_steps, tol):
             cells.weight @ codebook.phi(problem.divergence)
         )
         n_steps += 1
-        converged = previous - distortion <= tol * abs(distortion)
+        settled = previous - distortion <= tol * abs(distortion)
+        converged = bool(settled and len(codebook) <= np.count_nonzero(used))
     return Partition(codebook, labels, cells, distortion, n_steps, converged)
 
 
@@ -170,9 +170,10 @@ def _axes_of_cells(problem, partition):
 
 def _draw_cells(partition, axes, n_cells, random):
     """Mask of cells drawn without replacement, by perturbed log odds."""
-    odds = np.maximum(axes.critical, np.finfo(float).tiny) * partition.codebook.weights
-    order = np.argsort(-(np.log(odds) + random.gumbel(size=len(odds))))
-    drawn = np.zeros(len(odds), dtype=bool)
+    log_odds = np.log(np.maximum(axes.critical, np.finfo(float).tiny))
+    log_odds += np.log(partition.codebook.weights)
+    order = np.argsort(-(log_odds + random.gumbel(size=len(log_odds))))
+    drawn = np.zeros(len(log_odds), dtype=bool)
     drawn[order[:n_cells]] = True
     return drawn
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from odalib.inference.annealing.bifurcation import covectors_of, normalise, split
 from odalib.inference.annealing.codebook import Codebook
-from odalib.inference.annealing.draws import row_uniforms
+from odalib.inference.annealing.draws import distinct_rows, row_uniforms
 from odalib.inference.annealing.fit import Solution, finish_on, fit_rows
 from odalib.inference.annealing.merging import merge_close, merge_down
 from odalib.inference.annealing.model import Model
@@ -99,16 +99,14 @@ class Stream:
             model,
             hierarchy=[stream.codebook],
             n_iter=model.n_iter + stream.n_steps,
-            stop_reason=stream._stop_reason,
         )
 
     @property
-    def _stop_reason(self):
-        # More distinct rows may have come since the stream began.
-        wanted = self.settings.schedule.n_codevectors
-        if self.solution.stop_reason == "distinct_rows" and not self.settings.choose:
-            return "n_clusters" if len(self.codebook) >= wanted else "distinct_rows"
-        return self.solution.stop_reason
+    def _wanted(self):
+        """Number of codevectors to hold; a chosen one stays."""
+        if self.settings.choose:
+            return len(self.solution.codebook)
+        return self.settings.schedule.n_codevectors
 
     def __getstate__(self):
         return {k: v for k, v in self.__dict__.items() if k != "model"}
@@ -196,11 +194,11 @@ class Stream:
         kept = self.settings.schedule.not_idle(codebook.weights)
         codebook, axes = codebook.select(kept), axes.select(kept)
         before = codebook
-        if self.settings.choose or not self.solution.hardened:
+        if not self.solution.hardened:
             codebook = self._bifurcate(codebook, axes)
         else:
             divergence = self.solution.divergence
-            wanted = self.settings.schedule.n_codevectors
+            wanted = self._wanted
             if len(codebook) > wanted:
                 codebook, _ = merge_down(codebook, divergence, wanted)
             else:
@@ -262,6 +260,14 @@ class WarmUp:
         )
         if waiting + head == size:
             rows, weights = _join(warm_up.pieces)
+            distinct, totals = distinct_rows(rows, weights)
+            if len(distinct) < self.settings.schedule.n_codevectors:
+                # Too few to anneal: they wait as one row each for others to come.
+                pieces = ((rows[distinct], totals),)
+                warm_up = replace(warm_up, pieces=pieces)
+                if head == len(row_weights):
+                    return warm_up
+                return warm_up.learn(X[head:], row_weights[head:])
             solution = fit_rows(rows, weights, self.settings)
             stream = Stream.begin(self.settings, solution, warm_up.n_seen, self.dtype)
             return stream.learn(X[head:], row_weights[head:])

@@ -1,0 +1,106 @@
+"""Streams and refusals of ODAClusterer that the conformance suite does not reach."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from odalib import Mahalanobis, ODAClusterer
+
+BLOBS, _ = make_blobs(
+    12_000, centers=6, n_features=4, center_box=(-10, 10), random_state=0
+)
+
+
+def test_a_chosen_number_stays_as_a_stream_goes_on():
+    model = ODAClusterer(random_state=0)
+    numbers = [model.partial_fit(part).n_clusters_ for part in np.split(BLOBS, 4)]
+    assert numbers == [6, 6, 6, 6]
+    fitted = ODAClusterer(random_state=0).fit(BLOBS[:6000])
+    assert fitted.partial_fit(BLOBS[6000:]).n_clusters_ == 6
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
+def test_a_stream_that_starts_with_equal_rows_waits_for_others(factor):
+    X = factor * BLOBS
+    best = ODAClusterer(6, random_state=0).fit(X).score(X)
+    model = ODAClusterer(6, random_state=0)
+    for _ in range(3):
+        model.partial_fit(np.zeros((1000, 4)))
+    model.partial_fit(X)
+    assert model.n_samples_seen_ == 15_000
+    # One of the six stands for the zeros that came first.
+    five = ODAClusterer(5, random_state=0).fit(X).score(X)
+    assert model.score(X) >= 1.01 * five
+    assert best >= model.score(X)
+
+
+@pytest.mark.parametrize("exponent", [-260, 260])
+def test_the_number_is_found_at_extreme_scales(exponent):
+    """The square of a square would overflow, or vanish."""
+    model = ODAClusterer(random_state=0).fit(BLOBS[:1000] * 2.0**exponent)
+    assert model.n_clusters_ == 6
+
+
+@pytest.mark.parametrize(
+    ("factor", "message"), [(1e-160, "squares vanish"), (1e145, "squares overflow")]
+)
+def test_values_whose_squares_are_no_numbers_are_refused(factor, message):
+    with pytest.raises(ValueError, match=message):
+        ODAClusterer(6).fit(BLOBS[:100] * factor)
+
+
+@pytest.mark.parametrize("divergence", ["kullback_leibler", "itakura_saito"])
+def test_an_offset_that_drowns_the_spread_is_refused(divergence):
+    X = BLOBS[:300] - BLOBS[:300].min() + 1.0
+    near = ODAClusterer(6, divergence=divergence, random_state=0).fit(X + 1e3)
+    assert near.n_clusters_ == 6
+    with pytest.raises(ValueError, match="large offset and little spread"):
+        ODAClusterer(6, divergence=divergence).fit(X + 1e9)
+    equal = ODAClusterer(1, divergence=divergence).fit(np.full((9, 2), 1e9 / 3))
+    np.testing.assert_allclose(equal.cluster_centers_, 1e9 / 3, rtol=1e-12)
+
+
+def test_tiny_values_under_itakura_saito_are_refused():
+    with pytest.raises(ValueError, match=r"row 1, column 0 of X holds 1e-160"):
+        ODAClusterer(2, divergence="itakura_saito").fit([[1.0], [1e-160], [2.0]])
+
+
+def test_a_failed_fit_keeps_what_was_fitted():
+    model = ODAClusterer(3, divergence=Mahalanobis(np.eye(4))).fit(BLOBS[:100])
+    before = model.predict(BLOBS)
+    with pytest.raises(ValueError, match="the precision"):
+        model.fit(BLOBS[:100, :3])
+    np.testing.assert_array_equal(model.predict(BLOBS), before)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"n_clusters": 0}, {"step": "typo"}, {"batch_size": -1}]
+)
+def test_parameters_set_in_mid_stream_are_validated(parameters):
+    model = ODAClusterer(3, random_state=0).partial_fit(BLOBS[:100])
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        model.set_params(**parameters).partial_fit(BLOBS[:100])
+    assert model.n_samples_seen_ == 100
+
+
+@pytest.mark.parametrize(("before", "after"), [(8, 3), (3, 8)])
+def test_the_number_may_change_in_mid_stream(before, after):
+    model = ODAClusterer(before, random_state=0).partial_fit(BLOBS[:3000])
+    model.set_params(n_clusters=after).partial_fit(BLOBS[3000:])
+    assert model.n_clusters_ == after
+
+
+def test_the_divergence_of_a_stream_stays():
+    model = ODAClusterer(3, random_state=0).fit(BLOBS[:100])
+    model.set_params(divergence="kullback_leibler")
+    assert model.partial_fit(BLOBS[100:200]).predict(BLOBS).max() == 2
+
+
+def test_weights_of_every_size_are_drawn_without_a_warning():
+    random = np.random.default_rng(1)
+    X = np.round(random.standard_normal((100, 1)), 1)
+    weights = 10.0 ** random.uniform(-12, 12, 100)
+    for seed in range(10):
+        model = ODAClusterer(random_state=seed).fit(X, sample_weight=weights)
+        assert np.isfinite(model.annealing_path_.entropy).all()
+        assert model.annealing_path_.entropy.min() > -1e-3
