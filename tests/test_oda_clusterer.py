@@ -139,3 +139,12 @@ def test_wide_sparse_rows_stay_sparse():
 
 def test_the_diagram_links_to_the_project():
     assert "https://example.org/odalib/" in ODAClusterer()._repr_html_()
+
+
+def test_a_warning_that_is_an_error_leaves_the_estimator_as_it_was():
+    model = ODAClusterer(3, random_state=0).fit(IRIS)
+    model.set_params(n_clusters=20, max_iter=20)
+    with pytest.raises(ConvergenceWarning):
+        model.fit(IRIS[:, :3])
+    assert model.n_features_in_ == 4
+    assert model.n_clusters_ == 3

@@ -156,9 +156,10 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
             )
             state = fitted(solution)["_state"]
             last = self._assign(state.model, X, weights)
+        # Before the swap: where warnings are errors, nothing has changed.
+        self._warn(solution)
         self._state, self._last = state, last
         callbacks.end(lambda: fitted(solution))
-        self._warn(solution)
         return self
 
     @features_kept_on_failure
