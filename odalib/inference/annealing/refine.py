@@ -21,7 +21,7 @@ __all__ = ["Partition", "exchange", "harden", "hierarchy"]
 # A round of exchange splits up to MAX_SPLIT cells, ROW_SHARE of the rounds at rows,
 # and exchange ends after PATIENCE rounds without a gain. A round that comes within
 # MARGIN of a gain gets MORE_STEPS.
-MAX_SPLIT, ROW_SHARE, PATIENCE, MAX_ROUNDS = 16, 0.7, 8, 32
+MAX_SPLIT, ROW_SHARE, PATIENCE, MAX_ROUNDS = 16, 0.7, 6, 24
 FIRST_STEPS, MORE_STEPS, MARGIN, GAIN = 2, 6, 1e-3, 1e-6
 # Hierarchies keep every number of codevectors up to this one, and above it every
 # number that is this fraction of the next larger, so that storage stays small.
