@@ -138,8 +138,8 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
         n_seen = float(weights.sum())
         callbacks = LevelCallbacks(self, X, sample_weight)
 
-        def fitted(solution):
-            return {"_state": Stream.begin(settings, solution, n_seen, X.dtype)}
+        def begin(solution):
+            return Stream.begin(settings, solution, n_seen, X.dtype)
 
         def on_level(level, solution):
             if self.verbose:
@@ -148,18 +148,18 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
                     f"{len(level.codebook)} codevectors, "
                     f"distortion {level.distortion:.6g}"
                 )
-            return callbacks.level(lambda: fitted(solution()))
+            return callbacks.level(lambda: {"_state": begin(solution())})
 
         with single_threaded_blas():
             solution = fit_rows(
                 *_positive(X, weights), settings, self._n_threads(), on_level
             )
-            state = fitted(solution)["_state"]
-            last = self._assign(state.model, X, weights)
+            state = begin(solution)
+            last = assign_rows(state, X, weights, self._n_threads())
         # Before the swap: where warnings are errors, nothing has changed.
         self._warn(solution)
         self._state, self._last = state, last
-        callbacks.end(lambda: fitted(solution))
+        callbacks.end({"_state": state})
         return self
 
     @features_kept_on_failure
@@ -185,7 +185,7 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
         with single_threaded_blas():
             state = state.learn(*_positive(X, weights))
             if len(weights) >= STREAM_BATCH:
-                last = self._assign(state.model, X, weights)
+                last = assign_rows(state, X, weights, self._n_threads())
             else:
                 last = RowsToAssign(state, X.copy(), weights.copy())
         self._state, self._last, self._parameters = state, last, parameters
@@ -261,11 +261,6 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
         with single_threaded_blas():
             return function(self._state.model.quantiser, X, self._n_threads())
 
-    def _assign(self, model, X, weights):
-        """Labels of rows and the sum of their weighted divergences."""
-        labels, divergences = model.quantiser.assign(X, self._n_threads())
-        return labels, float(weights @ divergences)
-
     def _last_call(self):
         """Labels and sum of divergences of the rows of the last call."""
         check_is_fitted(self)
@@ -305,10 +300,14 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.positive_only = (
-            getattr(as_divergence(self.divergence), "lower", -np.inf) == 0.0
-        )
+        tags.input_tags.positive_only = as_divergence(self.divergence).lower == 0.0
         return tags
+
+
+def assign_rows(state, X, weights, n_jobs):
+    """Labels of rows and the sum of their weighted divergences."""
+    labels, divergences = state.model.quantiser.assign(X, n_jobs)
+    return labels, float(weights @ divergences)
 
 
 class RowsToAssign:
@@ -326,8 +325,7 @@ class RowsToAssign:
     def assigned(self):
         """Labels, and the sum of the weighted divergences."""
         with single_threaded_blas():
-            labels, divergences = self.state.model.quantiser.assign(self.X, n_jobs=1)
-        return labels, float(self.weights @ divergences)
+            return assign_rows(self.state, self.X, self.weights, n_jobs=1)
 
 
 def _positive(X, weights):

@@ -14,6 +14,7 @@ __all__ = [
     "cell_axis_sums",
     "cell_sums",
     "differs_from_own",
+    "entry_owners",
     "gibbs_association",
     "gibbs_sums",
     "nearest",
@@ -160,7 +161,7 @@ def own_products(rows, vectors, labels):
     """``<v_label, x>`` of every row with the vector of its cell, shape (n,)."""
     if isinstance(rows, np.ndarray):
         return np.einsum("ij,ij->i", rows, vectors[labels])
-    owner = _owners(rows)
+    owner = entry_owners(rows)
     products = rows.data * vectors[labels[owner], rows.indices]
     return np.bincount(owner, products, minlength=rows.shape[0])
 
@@ -174,7 +175,7 @@ def differs_from_own(rows, points, labels, tolerance):
         own = points[labels]
         scale = np.maximum(np.abs(rows), np.abs(own))
         return (np.abs(rows - own) > tolerance * scale).any(axis=1)
-    owner, n_rows = _owners(rows), rows.shape[0]
+    owner, n_rows = entry_owners(rows), rows.shape[0]
     own = points[labels[owner], rows.indices]
     scale = np.maximum(np.abs(rows.data), np.abs(own))
     apart = np.bincount(
@@ -185,7 +186,7 @@ def differs_from_own(rows, points, labels, tolerance):
     return (apart > 0) | (shared < np.count_nonzero(points, axis=1)[labels])
 
 
-def _owners(rows):
+def entry_owners(rows):
     """Row of every stored entry of a CSR matrix."""
     return np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
 
@@ -197,7 +198,7 @@ def cell_sums(rows, row_weights, labels, n_codevectors):
         entries = labels[:, np.newaxis] * n_features + np.arange(n_features)
         values = rows * row_weights[:, np.newaxis]
     else:
-        owner = _owners(rows)
+        owner = entry_owners(rows)
         entries = labels[owner] * n_features + rows.indices
         values = rows.data * row_weights[owner]
     total = np.bincount(

@@ -29,10 +29,13 @@ class BregmanDivergence:
     translation_invariant : bool
         Whether ``d(x + a, mu + a) = d(x, mu)``; the data are then centred before
         any product is formed, so that an offset costs no digits.
+    lower, upper : float
+        Bounds of the domain of every coordinate.
     """
 
     name = "user-defined"
     translation_invariant = False
+    lower, upper = -np.inf, np.inf
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

@@ -25,15 +25,7 @@ SMALLEST = 1e-140
 
 
 class _Separable(BregmanDivergence):
-    """``phi(x) = sum_j f(x_j)`` with ``f(0) = 0`` wherever 0 is in the domain.
-
-    Attributes
-    ----------
-    lower, upper : float
-        Bounds of the domain of every coordinate.
-    """
-
-    lower, upper = -np.inf, np.inf
+    """``phi(x) = sum_j f(x_j)`` with ``f(0) = 0`` wherever 0 is in the domain."""
 
     def _elementwise(self, values):
         raise NotImplementedError

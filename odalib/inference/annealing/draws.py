@@ -10,6 +10,8 @@ change of units, draw alike.
 import numpy as np
 import scipy.sparse as sp
 
+from odalib.kernels.reference import entry_owners
+
 __all__ = [
     "distinct_rows",
     "draw_sample",
@@ -126,8 +128,7 @@ def _row_hash(X, *, ordered):
         if sp.issparse(rows):
             entries = _hash_entries(rows.data, salts[rows.indices], exponent)
             sums = np.zeros(rows.shape[0], dtype=np.uint64)
-            owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-            np.add.at(sums, owner, entries)
+            np.add.at(sums, entry_owners(rows), entries)
         else:
             sums = _hash_entries(rows, salts, exponent).sum(axis=1, dtype=np.uint64)
         hashes[start : start + _SPAN] = sums

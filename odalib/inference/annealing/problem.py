@@ -28,8 +28,8 @@ class Problem:
     total_phi : float
         Weighted sum of ``phi``; the part of every distortion that no codebook
         changes.
-    signs : array of shape (n,)
-        Random numbers in (-1, 1); where power iterations start.
+    direction : array of shape (d,)
+        A random direction; where power iterations start for symmetric cells.
     """
 
     def __init__(self, rows, divergence, seed):
