@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from odalib.inference.annealing.codebook import Codebook
-from odalib.kernels import reference as kernels
+from odalib.kernels.reference import annealing as kernels
 
 __all__ = ["Axes", "cell_axes", "covectors_of", "gibbs_axes", "normalise", "split"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from odalib.inference.annealing.bregman import tangent_planes
-from odalib.kernels import reference as kernels
+from odalib.kernels.reference import annealing as kernels
 
 __all__ = [
     "CellSums",

@@ -6,7 +6,7 @@ import numpy as np
 
 from odalib.inference.annealing.codebook import collect_moments
 from odalib.inference.annealing.draws import row_phases, uniforms_of
-from odalib.kernels import reference as kernels
+from odalib.kernels.reference import annealing as kernels
 
 __all__ = ["Problem"]
 

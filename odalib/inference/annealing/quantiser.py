@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from odalib.inference.annealing.bregman import BregmanDivergence
 from odalib.inference.annealing.codebook import Codebook, assign
 from odalib.inference.annealing.rows import RowBlocks
-from odalib.kernels import reference as kernels
+from odalib.kernels.reference import annealing as kernels
 
 __all__ = ["Quantiser"]
 

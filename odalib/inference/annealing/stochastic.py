@@ -9,7 +9,7 @@ memory of N rows holds it at ``1 - (1 - 1/N)^w`` or above.
 import numpy as np
 
 from odalib.inference.annealing.codebook import Codebook, Moments
-from odalib.kernels import reference as kernels
+from odalib.kernels.reference import annealing as kernels
 
 __all__ = [
     "INITIAL_AGE",

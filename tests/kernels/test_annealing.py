@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from odalib.kernels import reference as kernels
+from odalib.kernels.reference import annealing as kernels
 
 SHAPES = [(1, 1, 1), (7, 3, 2), (40, 1, 5), (23, 9, 4)]
 LAYOUTS = {"dense": np.asarray, "csr": sp.csr_matrix}

@@ -1,0 +1,1 @@
+"""Expectation propagation: solver x Gaussian model x likelihood."""

@@ -1,0 +1,124 @@
+"""What expectation propagation asks of a likelihood, and what it hands to it."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+__all__ = ["Cavity", "Likelihood", "Match"]
+
+
+@dataclass(frozen=True)
+class Cavity:
+    """Marginals of the posterior without one copy of each site.
+
+    Kept as the ratios that exist for every posterior: neither a latent value
+    without variance nor an improper cavity needs an infinite number. With
+    posterior mean ``mu``, variance ``s2`` and site ``tau``, ``nu``::
+
+        precision = 1 / s2 - tau = share / s2       variance = s2 / share
+        shift = mu / s2 - nu = lift / s2            mean = lift / share
+
+    Attributes
+    ----------
+    share : array of shape (n,)
+        ``1 - tau s2``; positive where the cavity is a proper Gaussian.
+    lift : array of shape (n,)
+        ``mu - s2 nu``.
+    posterior_variance : array of shape (n,)
+        ``s2``.
+    """
+
+    share: np.ndarray
+    lift: np.ndarray
+    posterior_variance: np.ndarray
+
+    @classmethod
+    def of(cls, mean, variance, precision, shift):
+        """Remove sites from posterior marginals, all of shape (n,)."""
+        return cls(1.0 - precision * variance, mean - variance * shift, variance)
+
+    @classmethod
+    def gaussian(cls, mean, variance):
+        """Proper cavities of given means and variances (zero allowed)."""
+        return cls(np.ones_like(variance), mean, variance)
+
+    @cached_property
+    def mean(self):
+        """Mean, shape (n,); of proper cavities."""
+        return self.lift / self.share
+
+    @cached_property
+    def variance(self):
+        """Variance, shape (n,); of proper cavities."""
+        return self.posterior_variance / self.share
+
+    @cached_property
+    def precision(self):
+        """Natural parameter of ``-f^2 / 2``, of either sign."""
+        return self.share / self.posterior_variance
+
+    @cached_property
+    def shift(self):
+        """Natural parameter of ``f``."""
+        return self.lift / self.posterior_variance
+
+
+@dataclass(frozen=True)
+class Match:
+    """Tilted distributions (cavity times likelihood) and the sites that match them.
+
+    Attributes
+    ----------
+    log_norm : array of shape (n,)
+        Log integral of the likelihood under the cavity; see `Likelihood`.
+    mean, variance : array of shape (n,)
+        Of the tilted distributions.
+    precision, shift : array of shape (n,)
+        Sites ``exp(-precision f^2 / 2 + shift f)`` which, times the cavity, have
+        that mean and variance: ``1 / variance - cavity.precision`` and
+        ``mean / variance - cavity.shift``, in whatever form does not cancel.
+    """
+
+    log_norm: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+    precision: np.ndarray
+    shift: np.ndarray
+
+
+class Likelihood(ABC):
+    """Factors of one latent value each, known by the moments they produce.
+
+    Attributes
+    ----------
+    n_sites : int
+    proper_cavities : bool
+        Whether cavities are normalised Gaussians, as continuous likelihoods need.
+        False for discrete latent values, whose cavity is
+        ``exp(-precision f^2 / 2 + shift f)`` at the values that ``f`` takes and
+        may be improper; ``log_norm`` is then with respect to that.
+    log_concave : bool
+        Whether the precisions of all sites are known not to be negative.
+    """
+
+    n_sites: int
+    proper_cavities = True
+    log_concave = True
+
+    @abstractmethod
+    def match(self, cavity: Cavity, sites: slice | np.ndarray = slice(None)) -> Match:
+        """Tilted moments of the given sites, and the sites that match them.
+
+        Parameters
+        ----------
+        cavity : Cavity
+            Of the given sites, shape (m,).
+        sites : slice or array of int, default=slice(None)
+            Which sites, m of them.
+
+        Returns
+        -------
+        Match
+        """

@@ -1,0 +1,1 @@
+"""The hot loops in NumPy: one module per family of kernels, the readable meaning."""
