@@ -107,6 +107,27 @@ class Likelihood(ABC):
     proper_cavities = True
     log_concave = True
 
+    def log_combined(self, cavity, precision, shift):
+        """Log integral of sites under their cavities, measured as ``log_norm`` is.
+
+        Parameters
+        ----------
+        cavity : Cavity
+        precision, shift : array of shape (n,)
+
+        Returns
+        -------
+        log_combined : array of shape (n,)
+        """
+        if self.proper_cavities:
+            mean, variance = cavity.mean, cavity.variance
+            spread = 1.0 + precision * variance
+            square = shift * (shift * variance + 2.0 * mean) - precision * mean**2
+            return 0.5 * (square / spread - np.log(spread))
+        precision = precision + cavity.precision
+        shift = shift + cavity.shift
+        return 0.5 * (np.log(2.0 * np.pi / precision) + shift**2 / precision)
+
     @abstractmethod
     def match(self, cavity: Cavity, sites: slice | np.ndarray = slice(None)) -> Match:
         """Tilted moments of the given sites, and the sites that match them.

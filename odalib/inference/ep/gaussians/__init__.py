@@ -1,0 +1,7 @@
+"""Gaussian models: marginals and normaliser of a Gaussian prior times Gaussian sites."""
+
+from odalib.inference.ep.gaussians.covariance import Covariance
+from odalib.inference.ep.gaussians.linear import linear_map
+from odalib.inference.ep.gaussians.precision import Precision
+
+__all__ = ["Covariance", "Precision", "linear_map"]

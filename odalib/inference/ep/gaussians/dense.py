@@ -1,0 +1,49 @@
+"""A posterior that holds the covariance of all latent values, and moves it."""
+
+import numpy as np
+from scipy.linalg.blas import dgemm
+
+from odalib.inference.ep.gaussians.model import MovingPosterior
+
+__all__ = ["DenseMoving"]
+
+
+class DenseMoving(MovingPosterior):
+    """Mean and covariance of the latent values, updated by blocks of sites.
+
+    Parameters
+    ----------
+    mean : array of shape (n,)
+    covariance : array of shape (n, n)
+        Symmetric; taken over, so hand in a copy.
+    """
+
+    def __init__(self, mean, covariance):
+        self.mean = mean.copy()
+        # The layout that the products below update in place.
+        self._covariance = np.asfortranarray(covariance)
+
+    def block(self, sites):  # noqa: D102
+        return self.mean[sites], self._covariance[sites, sites]
+
+    def local(self, sites):  # noqa: D102
+        mean, covariance = self.block(sites)
+        return DenseMoving(mean, covariance.copy())
+
+    def update(self, sites, precision, shift):  # noqa: D102
+        # With S the covariance of the block, E = (I + S dT)^-1 and c the columns of
+        # the block, the covariance loses c dT E c', and the mean gains
+        # c E' (dN - dT m).
+        mean, covariance = self.block(sites)
+        gain = np.linalg.inv(np.eye(len(precision)) + covariance * precision)
+        columns = self._covariance[:, sites].copy(order="F")
+        self.mean += columns @ (gain.T @ (shift - precision * mean))
+        dgemm(
+            -1.0,
+            columns @ (precision[:, np.newaxis] * gain),
+            columns,
+            1.0,
+            self._covariance,
+            trans_b=True,
+            overwrite_c=True,
+        )

@@ -1,0 +1,103 @@
+"""What expectation propagation asks of a Gaussian model."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+__all__ = [
+    "GaussianModel",
+    "LostDefiniteness",
+    "MovingPosterior",
+    "Posterior",
+    "symmetric",
+]
+
+
+class LostDefiniteness(ArithmeticError):
+    """Prior times sites is not a Gaussian: its precision is not positive definite."""
+
+
+class Posterior(ABC):
+    """Latent values under prior times sites, for the sites it was made with.
+
+    Attributes
+    ----------
+    mean, variance : array of shape (n,)
+        Marginals of the latent values.
+    log_normaliser : float
+        Log integral of the prior times ``exp(-precision f^2 / 2 + shift f)`` of every
+        site. A prior of the latent values is normalised; one given by its precision
+        is ``exp(-f' P f / 2 + h' f)``.
+    """
+
+    mean: np.ndarray
+    variance: np.ndarray
+    log_normaliser: float
+
+    @abstractmethod
+    def moving(self) -> "MovingPosterior":
+        """Copy that follows changes of some sites at a time."""
+
+    @abstractmethod
+    def covariance(self) -> np.ndarray:
+        """Covariance of all latent values, shape (n, n)."""
+
+
+class MovingPosterior(ABC):
+    """Posterior that is updated in place as sites change."""
+
+    @abstractmethod
+    def block(self, sites: slice) -> tuple[np.ndarray, np.ndarray]:
+        """Mean, shape (b,), and covariance, shape (b, b), of some latent values."""
+
+    @abstractmethod
+    def local(self, sites: slice) -> "MovingPosterior":
+        """Posterior of some latent values by themselves, numbered from zero."""
+
+    @abstractmethod
+    def update(self, sites: slice, precision: np.ndarray, shift: np.ndarray) -> None:
+        """Add to the natural parameters of some sites, shape (b,) each.
+
+        Raises
+        ------
+        LostDefiniteness
+            Where no Gaussian is left.
+        """
+
+
+class GaussianModel(ABC):
+    """Gaussian prior of n latent values.
+
+    Attributes
+    ----------
+    n_sites : int
+    any_sign : bool
+        Whether site precisions may be negative.
+    """
+
+    n_sites: int
+    any_sign = True
+
+    @abstractmethod
+    def posterior(self, precision: np.ndarray, shift: np.ndarray) -> Posterior:
+        """Prior times sites.
+
+        Parameters
+        ----------
+        precision, shift : array of shape (n,)
+            Natural parameters of the sites.
+
+        Raises
+        ------
+        LostDefiniteness
+            Where the sites make the precision lose its positive definiteness.
+        """
+
+    def first_precision(self) -> np.ndarray:
+        """Site precisions to start from, which give a proper posterior."""
+        return np.zeros(self.n_sites)
+
+
+def symmetric(lower):
+    """Whole of a symmetric matrix whose strict upper triangle is zero."""
+    return lower + np.tril(lower, -1).T

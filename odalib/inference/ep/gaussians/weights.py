@@ -1,0 +1,281 @@
+"""Beliefs about the weights of a linear map, before and after data."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import qr
+from scipy.linalg.lapack import dpotrf, dtrtri
+
+from odalib.inference.ep.gaussians.model import LostDefiniteness
+
+__all__ = ["DenseBelief", "RowsBelief", "WeightBelief", "prior_belief"]
+
+# Rows that pass through the cache together.
+BLOCK_ROWS = 4096
+# A pivot of the scaled precision below this has lost half of its digits.
+SMALLEST_PIVOT = 1e-8
+
+
+class WeightBelief:
+    """Gaussian belief ``N(mean, C)`` about d weights.
+
+    Attributes
+    ----------
+    mean : array of shape (d,)
+    """
+
+    mean: np.ndarray
+
+    def latent(self, rows):
+        """Mean and variance of ``f = x' w`` of every row, shape (n,) each."""
+        raise NotImplementedError
+
+    def marginals(self):
+        """Variance of every weight, shape (d,)."""
+        raise NotImplementedError
+
+    def covariance(self):
+        """Covariance of the weights, shape (d, d)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class RowsBelief(WeightBelief):
+    """Independent weights that fewer rows than weights have told something about.
+
+    The precision is ``diag(1 / variances) + Z' Z``: nothing of size (d, d) is
+    formed, and nothing is lost that the rows have told.
+
+    Parameters
+    ----------
+    mean : array of shape (d,)
+    variances : array of shape (d,)
+        Prior variances.
+    rows : array or CSR matrix of shape (r, d)
+        ``Z``: rows of the data times the roots of their site precisions.
+    """
+
+    mean: np.ndarray
+    variances: np.ndarray
+    rows: np.ndarray | sp.csr_array
+
+    @cached_property
+    def _scaled_rows(self):
+        """``Z diag(variances)``, shape (r, d)."""
+        return scale_columns(self.rows, self.variances)
+
+    @cached_property
+    def _inverse_factor(self):
+        """Inverse of the Cholesky factor of ``I + Z diag(variances) Z'``."""
+        if self.rows.shape[0] == 0:
+            return np.empty((0, 0))
+        gram = dense(self._scaled_rows @ self.rows.T)
+        gram.flat[:: len(gram) + 1] += 1.0
+        factor, _ = dpotrf(gram, lower=1, overwrite_a=1)
+        return dtrtri(factor, lower=1)[0]
+
+    def _told(self, covariance):
+        """Whitened covariance of ``Z w`` with something, shape (r, m).
+
+        Its squares are what the rows have taken from prior variances.
+        """
+        return self._inverse_factor @ dense(covariance)
+
+    def times(self, vector):
+        """``C vector``, shape (d,)."""
+        told = self._told(self._scaled_rows @ vector[:, np.newaxis])[:, 0]
+        back = self._inverse_factor.T @ told
+        return self.variances * vector - back @ self._scaled_rows
+
+    def latent_covariance(self, rows):
+        """Mean, shape (n,), and covariance, shape (n, n), of ``f = X w``."""
+        covariance = dense(scale_columns(rows, self.variances) @ rows.T)
+        told = self._told(self._scaled_rows @ rows.T)
+        covariance -= told.T @ told
+        return rows @ self.mean, covariance
+
+    def latent(self, rows):  # noqa: D102
+        variance = np.empty(rows.shape[0])
+        for span in spans(rows):
+            block = rows[span]
+            prior = row_products(scale_columns(block, self.variances), block)
+            told = column_squares(self._told(self._scaled_rows @ block.T))
+            variance[span] = prior - told
+        return rows @ self.mean, variance
+
+    def marginals(self):  # noqa: D102
+        return self.variances - column_squares(self._told(self._scaled_rows))
+
+    def covariance(self):  # noqa: D102
+        told = self._told(self._scaled_rows)
+        return np.diag(self.variances) - told.T @ told
+
+    def as_dense(self):
+        """Same belief, as a triangular factor of its precision."""
+        return DenseBelief(
+            self.mean, stacked_factor(np.diag(self.variances**-0.5), [self.rows])
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DenseBelief(WeightBelief):
+    """Weights of any covariance, by the triangular factor of their precision.
+
+    Parameters
+    ----------
+    mean : array of shape (d,)
+    factor : array of shape (d, d)
+        Upper triangular ``F``: the precision is ``F' F``.
+    """
+
+    mean: np.ndarray
+    factor: np.ndarray = field(repr=False)
+
+    @cached_property
+    def root(self):
+        """``F^-1``: the covariance is ``root root'``, shape (d, d)."""
+        return dtrtri(np.asfortranarray(self.factor), lower=0)[0]
+
+    @cached_property
+    def log_determinant(self):
+        """Of the precision."""
+        return 2.0 * float(np.log(np.abs(np.diag(self.factor))).sum())
+
+    def latent(self, rows):  # noqa: D102
+        variance = np.empty(rows.shape[0])
+        for span in spans(rows):
+            projected = rows[span] @ self.root
+            variance[span] = row_products(projected, projected)
+        return rows @ self.mean, variance
+
+    def marginals(self):  # noqa: D102
+        return row_products(self.root, self.root)
+
+    def covariance(self):  # noqa: D102
+        return self.root @ self.root.T
+
+    def as_dense(self):
+        """Itself."""
+        return self
+
+
+def prior_belief(variances, mean=None):
+    """Independent weights about which no data have told anything.
+
+    Parameters
+    ----------
+    variances : array of shape (d,)
+        Positive.
+    mean : array of shape (d,), default=None
+        None for zeros.
+    """
+    mean = np.zeros(len(variances)) if mean is None else mean
+    return RowsBelief(mean, variances, np.empty((0, len(variances))))
+
+
+def dense_factor(belief, X, precision):
+    """Triangular factor of the precision with the sites of more rows, shape (d, d).
+
+    By Cholesky of the normal equations, in columns of unit scale; where these have
+    lost half of their digits, by QR of the rows themselves, which squares nothing.
+
+    Raises
+    ------
+    LostDefiniteness
+        Where sites of negative precision leave no positive definite matrix.
+    """
+    negative = bool((precision < 0).any())
+    total = belief.factor.T @ belief.factor
+    for span in spans(X):
+        total += weighted_gram(X[span], precision[span], negative)
+    diagonal = np.diag(total).copy()
+    if (diagonal > 0).all():
+        scale = 1.0 / np.sqrt(diagonal)
+        total *= scale
+        total *= scale[:, np.newaxis]
+        factor, info = dpotrf(np.asfortranarray(total), lower=0)
+        exact = info == 0 and np.diag(factor).min() ** 2 > SMALLEST_PIVOT
+        if exact or (negative and info == 0):
+            return factor / scale
+    if negative:
+        raise LostDefiniteness(
+            "The prior precision of the weights with the precisions of the sites is "
+            "not positive definite."
+        )
+    roots = np.sqrt(precision)
+    blocks = (dense(scale_rows(X[span], roots[span])) for span in spans(X))
+    return stacked_factor(belief.factor, blocks)
+
+
+def stacked_factor(factor, blocks):
+    """R of the QR factorisation of blocks of rows below a triangular factor."""
+    for block in blocks:
+        if block.shape[0]:
+            factor = qr(
+                np.vstack([factor, dense(block)]), mode="r", check_finite=False
+            )[0][: len(factor)]
+    return factor
+
+
+def weighted_gram(rows, weights, negative):
+    """``X' diag(weights) X`` of a block of rows, shape (d, d)."""
+    if negative:
+        return dense(rows.T @ scale_rows(rows, weights))
+    rows = scale_rows(rows, np.sqrt(weights))
+    return dense(rows.T @ rows)
+
+
+def spans(X):
+    """Slices of blocks of rows."""
+    n_rows = X.shape[0]
+    return [
+        slice(start, min(start + BLOCK_ROWS, n_rows))
+        for start in range(0, n_rows, BLOCK_ROWS)
+    ]
+
+
+def dense(matrix):
+    """A matrix, dense."""
+    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+
+
+def scale_rows(rows, factors):
+    """Rows times one factor each; dense stays dense, CSR stays CSR."""
+    if isinstance(rows, np.ndarray):
+        return rows * factors[:, np.newaxis]
+    return sp.diags_array(factors) @ rows
+
+
+def scale_columns(rows, factors):
+    """Columns times one factor each; dense stays dense, CSR stays CSR."""
+    if isinstance(rows, np.ndarray):
+        return rows * factors
+    return rows @ sp.diags_array(factors)
+
+
+def stack_rows(upper, lower):
+    """Rows below rows; of CSR where one of them is."""
+    if isinstance(upper, np.ndarray) and isinstance(lower, np.ndarray):
+        return np.vstack([upper, lower])
+    return sp.vstack([sp.csr_array(upper), sp.csr_array(lower)], format="csr")
+
+
+def column_mean_squares(rows):
+    """Mean square of every column, dense or CSR, shape (d,)."""
+    if isinstance(rows, np.ndarray):
+        return column_squares(rows) / len(rows)
+    return np.asarray(rows.multiply(rows).sum(axis=0)).ravel() / rows.shape[0]
+
+
+def column_squares(matrix):
+    """Sum of squares of every column, shape (m,)."""
+    return np.einsum("ij,ij->j", matrix, matrix)
+
+
+def row_products(left, right):
+    """Inner product of every row with its counterpart, shape (n,)."""
+    if isinstance(left, np.ndarray):
+        return np.einsum("ij,ij->i", left, right)
+    return np.asarray(left.multiply(right).sum(axis=1)).ravel()

@@ -1,0 +1,128 @@
+"""The probit likelihood, with noise or, without it, as a step."""
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from odalib.inference.ep.likelihood import Likelihood, Match
+from odalib.inference.ep.mills import mills
+
+__all__ = ["Probit", "log_predictive"]
+
+# In cavity standard deviations; beyond it the site of a contradicted step overflows.
+FARTHEST = 1e150
+
+
+class Probit(Likelihood):
+    """``Phi(y f / sqrt(noise_variance))``; without noise the step ``y f > 0``.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        Labels, -1.0 or 1.0.
+    noise_variance : float or array of shape (n,), default=1.0
+        Variance of the normal noise that is added to ``f`` before its sign is seen.
+        One is the scale of the probit model: only the ratio to the prior variance
+        matters. Zero gives the step likelihood.
+
+    Raises
+    ------
+    ValueError
+        For a noise variance that is negative or not finite.
+
+    Notes
+    -----
+    With the cavity ``N(m, v)``, ``s^2 = noise + v``, ``z = y m / s`` and the functions
+    of `Mills` at z, ``D = noise + v q``: the site has precision ``r g / D`` and shift
+    ``y s r (1 + z g) / D``; the tilted distribution has log norm ``log Phi(z)``, mean
+    ``m + y v r / s`` and variance ``v D / s^2``. The precision is between 0 and
+    ``1 / noise`` without clipping.
+
+    A latent value that is known exactly (no cavity variance), or to lie more than
+    1e150 standard deviations from zero, is left alone by a step: its site has
+    precision and shift 0, its log norm is 0, -inf or, at zero, log(1/2).
+    """
+
+    def __init__(self, y, noise_variance=1.0):
+        self.y = y
+        self.n_sites = len(y)
+        self.noise_variance = np.broadcast_to(
+            np.asarray(noise_variance, dtype=np.float64), y.shape
+        )
+        if not (np.isfinite(noise_variance) & (self.noise_variance >= 0.0)).all():
+            raise ValueError(
+                "The noise variance must be finite and not negative, got "
+                f"{noise_variance!r}."
+            )
+        self._has_noise = bool(self.noise_variance.all())
+
+    def match(self, cavity, sites=slice(None)):
+        """Tilted moments and sites in closed form; see `Likelihood.match`."""
+        match = _match if self._has_noise else _match_steps
+        return match(
+            self.y[sites], cavity.mean, cavity.variance, self.noise_variance[sites]
+        )
+
+    def curvature(self, latent):
+        """Gradient and precision; None where some site is a step."""
+        if not self._has_noise:
+            return None
+        scale = np.sqrt(self.noise_variance)
+        functions = mills(self.y * latent / scale)
+        return (
+            self.y * functions.ratio / scale,
+            functions.precision / self.noise_variance,
+        )
+
+
+def log_predictive(mean, variance, y, noise_variance=1.0):
+    """Log probability of labels under normal latent values.
+
+    ``log Phi(y mean / sqrt(noise_variance + variance))``, finite unless the latent
+    value is known exactly, there is no noise and the label contradicts it.
+
+    Parameters
+    ----------
+    mean, variance, y, noise_variance : float or array
+        Broadcast against each other.
+
+    Returns
+    -------
+    log_probability : array
+    """
+    signed, scale = np.broadcast_arrays(y * mean, np.sqrt(noise_variance + variance))
+    # A value that is known exactly is infinitely many standard deviations from zero.
+    with np.errstate(divide="ignore", over="ignore"):
+        z = np.divide(signed, scale, out=np.zeros(signed.shape), where=signed != 0.0)
+    return log_ndtr(z)
+
+
+def _match(y, mean, variance, noise):
+    total = noise + variance
+    scale = np.sqrt(total)
+    z = y * mean / scale
+    functions = mills(z)
+    denominator = noise + variance * functions.excess_slope
+    return Match(
+        log_norm=log_ndtr(z),
+        # Equal to m + y v r / s, which cancels far below zero.
+        mean=y * (variance / scale * functions.excess + noise / scale * z),
+        variance=variance / total * denominator,
+        precision=functions.precision / denominator,
+        shift=y * scale * functions.shift / denominator,
+    )
+
+
+def _match_steps(y, mean, variance, noise):
+    known = (noise == 0.0) & ~(np.abs(mean) < FARTHEST * np.sqrt(variance))
+    if not known.any():
+        return _match(y, mean, variance, noise)
+    others = _match(
+        y, np.where(known, 0.0, mean), np.where(known, 1.0, variance), noise
+    )
+    return Match(
+        log_norm=log_predictive(mean, variance, y, noise),
+        mean=np.where(known, mean, others.mean),
+        variance=np.where(known, variance, others.variance),
+        precision=np.where(known, 0.0, others.precision),
+        shift=np.where(known, 0.0, others.shift),
+    )

@@ -1,0 +1,15 @@
+"""Solvers: one file per way to the fixed point of expectation propagation."""
+
+from odalib.inference.ep.solvers.double_loop import DoubleLoop
+from odalib.inference.ep.solvers.parallel import Parallel
+from odalib.inference.ep.solvers.sequential import Sequential, SinglePass
+
+__all__ = ["SOLVERS"]
+
+SOLVERS = {
+    "parallel": Parallel(),
+    "sequential": Sequential(block_size=1),
+    "blocked": Sequential(block_size=64),
+    "double_loop": DoubleLoop(),
+    "single_pass": SinglePass(),
+}

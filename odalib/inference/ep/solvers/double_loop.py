@@ -1,0 +1,277 @@
+"""Double loop: slower than message passing, monotone, and sure to converge.
+
+The free energy is convex plus concave in the moments. The outer loop bounds the
+concave part by its tangent at the present moments, which freezes the separators
+``exp(-l f^2 / 2 + g f)``; the inner loop minimises, over the sites ``r``, the convex
+``log Z_r(r) + sum_i log Z_q(s_i - r_i)`` (Heskes et al. 2003, Opper & Winther 2005).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from odalib.inference.ep.gaussians.linear import of_any_sign
+from odalib.inference.ep.gaussians.model import LostDefiniteness
+from odalib.inference.ep.likelihood import Cavity
+from odalib.inference.ep.solvers.anderson import Anderson
+from odalib.inference.ep.solvers.problem import Run, Sites, Solver
+from odalib.inference.ep.solvers.sequential import sweep
+
+__all__ = ["DoubleLoop"]
+
+# The inner loop solves a dense system of twice as many unknowns.
+LARGEST = 2000
+INNER_STEPS, HALVINGS = 50, 40
+# Share of the promised fall that a step has to keep (Armijo).
+ARMIJO = 1e-4
+# Rise of the free energy that is rounding.
+SLACK = 1e-13
+# Step of the difference quotients, in tilted deviations; and what their error may
+# cost a Hessian that is nearly singular.
+NUDGE, RIDGE = 1e-2, 1e-9
+
+
+class DoubleLoop(Solver):
+    """Newton steps inside, separators outside; the free energy never rises.
+
+    Separators are extrapolated from those before. A proposal that raises the free
+    energy is dropped for the moments themselves, which cannot.
+    """
+
+    def refuse(self, problem):  # noqa: D102
+        n = problem.model.n_sites
+        if n > LARGEST:
+            raise ValueError(
+                f"solver='double_loop' solves dense systems of two unknowns a site, "
+                f"and takes up to {LARGEST} sites; there are {n}. Use 'blocked'."
+            )
+
+    def run(self, problem, sites, tol, max_iter):  # noqa: D102
+        if sites is None:
+            # Separators as wide as the prior would bound every site's precision.
+            first = problem.iterate(problem.first_sites())
+            sites, _ = sweep(problem, first, block_size=64)
+        # On the way the precisions of sites take either sign.
+        free = replace(problem, model=of_any_sign(problem.model))
+        iterate = free.iterate(sites)
+        moments = separators = Separators.of(iterate.posterior)
+        residuals, energy, anderson = [], np.inf, Anderson()
+        while len(residuals) < max_iter:
+            point = Inner(free, separators).minimise(iterate.sites, tol / 10)
+            if point is None or point.energy > energy + SLACK * abs(energy):
+                separators = moments
+                anderson = Anderson()
+                point = Inner(free, separators).minimise(iterate.sites, tol / 10)
+            energy = point.energy
+            iterate = free.iterate(point.sites)
+            match = problem.likelihood.match(iterate.cavity)
+            residuals.append(iterate.residual(match))
+            if residuals[-1] <= tol:
+                break
+            moments = Separators.of(iterate.posterior)
+            separators = Separators(anderson.propose(separators.values, moments.values))
+        sites = iterate.sites
+        if not problem.model.any_sign and (sites.precision < 0).any():
+            # The same at the fixed point, and of the sign that the model takes.
+            sites = Sites(match.precision, match.shift)
+        return Run(problem.iterate(sites), residuals, residuals[-1] <= tol, 0)
+
+
+@dataclass(frozen=True)
+class Separators:
+    """Gaussians that count the marginals once, in coordinates without bounds.
+
+    Attributes
+    ----------
+    values : array of shape (2 n,)
+        Means, then logarithms of the variances.
+    """
+
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, posterior):
+        """Separators that are the marginals of a posterior."""
+        return cls(np.concatenate([posterior.mean, np.log(posterior.variance)]))
+
+    @property
+    def mean(self):
+        """Means, shape (n,)."""
+        return self.values[: len(self.values) // 2]
+
+    @property
+    def variance(self):
+        """Variances, shape (n,)."""
+        return np.exp(self.values[len(self.values) // 2 :])
+
+
+@dataclass(frozen=True)
+class Point:
+    """The inner objective at some sites: value, gradient, and what Newton needs.
+
+    Attributes
+    ----------
+    value : float
+        ``log Z_r + sum_i log Z_q - sum_i log Z_s``, minus the free energy at the
+        inner minimum.
+    """
+
+    sites: Sites
+    value: float
+    mean: np.ndarray
+    covariance: np.ndarray
+    cavity: Cavity
+    tilted_mean: np.ndarray
+    tilted_variance: np.ndarray
+
+    @property
+    def energy(self):
+        """Free energy, once the inner loop has ended here."""
+        return -self.value
+
+    @property
+    def gradient(self):
+        """With respect to shift and precision of a copy of every site, (2, n)."""
+        first = self.mean - self.tilted_mean
+        second = np.diag(self.covariance) + self.mean**2
+        return np.stack(
+            [first, 0.5 * (self.tilted_variance + self.tilted_mean**2 - second)]
+        )
+
+    @property
+    def error(self):
+        """Largest error of a mean or a variance, in posterior deviations."""
+        first, second = self.gradient
+        variance = np.diag(self.covariance)
+        centred = second + self.mean * first
+        return max(
+            np.abs(first / np.sqrt(variance)).max(), np.abs(centred / variance).max()
+        )
+
+
+class Inner:
+    """The convex problem between two updates of the separators.
+
+    Parameters
+    ----------
+    problem : Problem
+    separators : Separators
+    """
+
+    def __init__(self, problem, separators):
+        self._problem = problem
+        self._mean, self._variance = separators.mean, separators.variance
+
+    def minimise(self, sites, tol):
+        """Point whose posterior has the moments of the tilted distributions.
+
+        None where the sites to start from leave no proper cavities.
+        """
+        point = self._evaluate(sites)
+        for _ in range(INNER_STEPS):
+            if point is None or point.error <= tol:
+                return point
+            following = self._line_search(point, self._direction(point))
+            if following is None:
+                return point
+            point = following
+        return point
+
+    def _evaluate(self, sites):
+        """Objective at sites; None outside of its domain."""
+        problem, likelihood = self._problem, self._problem.likelihood
+        cavity = Cavity.of(self._mean, self._variance, sites.precision, sites.shift)
+        if problem.improper(cavity).any():
+            return None
+        try:
+            posterior = problem.model.posterior(
+                problem.counts * sites.precision, problem.counts * sites.shift
+            )
+        except LostDefiniteness:
+            return None
+        match = likelihood.match(cavity)
+        local = match.log_norm - log_scale(self._mean, self._variance)
+        if likelihood.proper_cavities:
+            local += log_scale(cavity.mean, cavity.variance)
+        return Point(
+            sites,
+            float(posterior.log_normaliser + problem.counts @ local),
+            posterior.mean,
+            posterior.covariance(),
+            cavity,
+            match.mean,
+            match.variance,
+        )
+
+    def _direction(self, point):
+        """Newton step."""
+        counts, n = self._problem.counts, len(self._problem.counts)
+        mean, S = point.mean, point.covariance
+        scale = np.sqrt(np.diag(S))
+        hessian = np.empty((2, n, 2, n))
+        hessian[0, :, 0] = S
+        hessian[0, :, 1] = -S * mean
+        hessian[1, :, 0] = hessian[0, :, 1].T
+        hessian[1, :, 1] = 0.5 * S**2 + mean[:, np.newaxis] * S * mean
+        hessian *= counts[:, np.newaxis, np.newaxis] * counts
+        site = np.arange(n)
+        cross, square = self._higher_moments(point)
+        hessian[0, site, 0, site] += counts * point.tilted_variance
+        hessian[0, site, 1, site] -= counts * cross
+        hessian[1, site, 0, site] -= counts * cross
+        hessian[1, site, 1, site] += counts * square
+        units = np.concatenate([1.0 / scale, 1.0 / scale**2])
+        matrix = hessian.reshape(2 * n, 2 * n) * units * units[:, np.newaxis]
+        matrix.flat[:: 2 * n + 1] *= 1.0 + RIDGE
+        right = (counts * point.gradient).ravel() * units
+        step = -units * cho_solve(cho_factor(matrix), right)
+        return step.reshape(2, n)
+
+    def _higher_moments(self, point):
+        """``Cov(f, f^2 / 2)`` and ``Var(f^2 / 2)`` of the tilted distributions.
+
+        From the third and fourth cumulants, which are what the variance does as
+        the shift of the cavity moves. They shape the step only, so a difference
+        quotient is exact enough.
+        """
+        mean, variance = point.tilted_mean, point.tilted_variance
+        cavity, width = point.cavity, NUDGE / np.sqrt(variance)
+        nudged = [
+            self._problem.likelihood.match(
+                replace(cavity, lift=cavity.lift + sign * width * self._variance)
+            ).variance
+            for sign in (1.0, -1.0)
+        ]
+        third = (nudged[0] - nudged[1]) / (2.0 * width)
+        fourth = (nudged[0] - 2.0 * variance + nudged[1]) / width**2
+        cross = 0.5 * third + mean * variance
+        square = 0.25 * fourth + mean * third + 0.5 * variance**2 + mean**2 * variance
+        return cross, square
+
+    def _line_search(self, point, direction):
+        """First halving of the step that lowers the objective enough, or None."""
+        slope = float((self._problem.counts * point.gradient * direction).sum())
+        if -slope <= SLACK * abs(point.value):
+            # The fall would be lost in rounding; the moments still tell.
+            following = self._evaluate(moved(point.sites, direction))
+            closer = following is not None and following.error < point.error / 2
+            return following if closer else None
+        length = 1.0
+        for _ in range(HALVINGS):
+            following = self._evaluate(moved(point.sites, length * direction))
+            limit = point.value + ARMIJO * length * slope
+            if following is not None and following.value <= limit:
+                return following
+            length /= 2
+        return None
+
+
+def moved(sites, step):
+    """Sites a step of shift and precision, shape (2, n), further."""
+    return Sites(sites.precision + step[1], sites.shift + step[0])
+
+
+def log_scale(mean, variance):
+    """Log integral of ``exp(-precision f^2 / 2 + shift f)``, up to a constant."""
+    return 0.5 * (np.log(variance) + mean**2 / variance)

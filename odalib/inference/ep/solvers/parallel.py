@@ -1,0 +1,91 @@
+"""Parallel expectation propagation: all sites at once, damped by rule."""
+
+import numpy as np
+
+from odalib.inference.ep.gaussians.model import LostDefiniteness
+from odalib.inference.ep.solvers.problem import Run, Sites, Solver
+
+__all__ = ["Parallel", "laplace_sites"]
+
+# Newton steps towards the mode before the first moments are matched.
+LAPLACE_STEPS = 2
+# A residual that has not halved in so many iterations damps by the factor, down to
+# the floor; so many times in a row is a stall.
+PATIENCE, DAMPING, FLOOR, STALLED = 4, 0.6, 0.25, 8
+# Halvings of a step that led to an improper cavity, at the most.
+RETREATS = 50
+
+
+class Parallel(Solver):
+    """One factorisation an iteration, from the sites of the Laplace approximation.
+
+    Undamped it falls into a cycle on separable data with wide priors; the rule then
+    damps it, and gives up where that does not help. A step to improper cavities, or
+    to no posterior at all, is halved until it is none, and the damping with it.
+    """
+
+    def run(self, problem, sites, tol, max_iter):  # noqa: D102
+        iterate = None
+        target = laplace_sites(problem) if sites is None else sites
+        damping, best, waited, n_improper = 1.0, np.inf, 0, 0
+        residuals = []
+        while len(residuals) < max_iter:
+            iterate, halvings = step(problem, iterate, target)
+            n_improper += halvings
+            damping = max(damping * 0.5**halvings, FLOOR)
+            match = problem.likelihood.match(iterate.cavity)
+            residuals.append(iterate.residual(match))
+            if residuals[-1] <= tol:
+                return Run(iterate, residuals, True, n_improper)
+            waited += 1
+            if residuals[-1] <= best / 2:
+                best, waited = residuals[-1], 0
+            elif waited == PATIENCE * STALLED:
+                break
+            elif waited % PATIENCE == 0:
+                damping = max(damping * DAMPING, FLOOR)
+            target = iterate.sites.towards(match.precision, match.shift, damping)
+        return Run(iterate, residuals, False, n_improper)
+
+
+def step(problem, iterate, target):
+    """Iterate at the target, or as far towards it as cavities are proper.
+
+    Returns
+    -------
+    iterate : Iterate
+    halvings : int
+        Of the way from the present iterate, or from the first sites.
+    """
+    origin = problem.first_sites() if iterate is None else iterate.sites
+    for halvings in range(RETREATS):
+        try:
+            reached = problem.iterate(target)
+        except LostDefiniteness:
+            if halvings == RETREATS - 1:
+                raise
+        else:
+            if not problem.improper(reached.cavity).any():
+                return reached, halvings
+        target = origin.towards(target.precision, target.shift, 0.5)
+    raise LostDefiniteness(
+        "No step leaves proper cavities: the prior covariance is too large for its "
+        "smallest digits to count. Scale the features, or use a narrower prior."
+    )
+
+
+def laplace_sites(problem):
+    """Sites of a Gaussian at the mode, or nearly there; else those that say least."""
+    sites = problem.first_sites()
+    curvature = getattr(problem.likelihood, "curvature", None)
+    if curvature is None:
+        return sites
+    posterior = problem.iterate(sites).posterior
+    for _ in range(LAPLACE_STEPS):
+        latent = posterior.mean
+        gradient, precision = curvature(latent)
+        sites = Sites(precision, gradient + precision * latent)
+        posterior = problem.model.posterior(
+            problem.counts * sites.precision, problem.counts * sites.shift
+        )
+    return sites

@@ -1,0 +1,123 @@
+"""Problem, sites and iterates: what every solver is given and gives back."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from odalib.inference.ep.gaussians.model import GaussianModel, Posterior
+from odalib.inference.ep.likelihood import Cavity, Likelihood, Match
+
+__all__ = ["Iterate", "Problem", "Run", "Sites", "Solver", "site_residual"]
+
+
+@dataclass(frozen=True)
+class Sites:
+    """Natural parameters of the sites, ``exp(-precision f^2 / 2 + shift f)``.
+
+    Attributes
+    ----------
+    precision, shift : array of shape (n,)
+    """
+
+    precision: np.ndarray
+    shift: np.ndarray
+
+    def towards(self, precision, shift, damping):
+        """Sites a share ``damping`` of the way to others."""
+        return Sites(
+            self.precision + damping * (precision - self.precision),
+            self.shift + damping * (shift - self.shift),
+        )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A Gaussian model, a likelihood of its latent values, and copies of its sites.
+
+    Attributes
+    ----------
+    model : GaussianModel
+    likelihood : Likelihood
+    counts : array of shape (n,)
+        How often each site is in the posterior; its cavity leaves one out.
+    """
+
+    model: GaussianModel
+    likelihood: Likelihood
+    counts: np.ndarray
+
+    def iterate(self, sites):
+        """Posterior and cavities of the given sites."""
+        posterior = self.model.posterior(
+            self.counts * sites.precision, self.counts * sites.shift
+        )
+        cavity = Cavity.of(
+            posterior.mean, posterior.variance, sites.precision, sites.shift
+        )
+        return Iterate(sites, posterior, cavity)
+
+    def first_sites(self):
+        """Sites that say as little as the model allows."""
+        return Sites(self.model.first_precision(), np.zeros(self.model.n_sites))
+
+    def improper(self, cavity):
+        """Which cavities cannot be used, shape (n,)."""
+        if not self.likelihood.proper_cavities:
+            return np.zeros(cavity.share.shape, dtype=bool)
+        # Rounding may turn a variance negative that is nearly nothing of its prior.
+        return ~((cavity.share > 0) & (cavity.posterior_variance >= 0))
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """Sites, their posterior, and the cavities they leave."""
+
+    sites: Sites
+    posterior: Posterior
+    cavity: Cavity
+
+    def residual(self, match: Match):
+        """How far the sites are from those that match, in posterior deviations."""
+        return site_residual(
+            match, self.sites, self.posterior.mean, self.posterior.variance
+        )
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a solver gives back.
+
+    Attributes
+    ----------
+    iterate : Iterate
+        The last.
+    residuals : list of float
+        Of every iteration, before damping.
+    converged : bool
+    n_improper : int
+        Cavities met that were improper, and handled by the solver's rule.
+    """
+
+    iterate: Iterate
+    residuals: list[float]
+    converged: bool
+    n_improper: int
+
+
+class Solver(ABC):
+    """Way to the fixed point."""
+
+    def refuse(self, problem: Problem) -> None:  # noqa: B027
+        """Raise a ValueError that names what in the problem does not fit."""
+
+    @abstractmethod
+    def run(self, problem: Problem, sites: Sites | None, tol: float, max_iter: int):
+        """Iterate until the residual is at most ``tol``; returns a `Run`."""
+
+
+def site_residual(match, sites, mean, variance):
+    """``max(|d nu - d tau mu| s, |d tau| s^2)`` over the sites."""
+    change = match.precision - sites.precision
+    pull = (match.shift - sites.shift - change * mean) * np.sqrt(variance)
+    return float(max(np.abs(pull).max(), np.abs(change * variance).max()))
