@@ -10,13 +10,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from odalib import inspection
     from odalib._versions import show_versions
-    from odalib.estimators import ODAClusterer
+    from odalib.estimators import (
+        ADFProbitClassifier,
+        EPProbitClassifier,
+        ODAClusterer,
+    )
     from odalib.inference.annealing.divergences import Mahalanobis
     from odalib.model_selection import PathSearchCV
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ADFProbitClassifier",
+    "EPProbitClassifier",
     "Mahalanobis",
     "ODAClusterer",
     "PathSearchCV",
@@ -26,6 +32,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ADFProbitClassifier": "odalib.estimators",
+    "EPProbitClassifier": "odalib.estimators",
     "Mahalanobis": "odalib.inference.annealing.divergences",
     "ODAClusterer": "odalib.estimators",
     "PathSearchCV": "odalib.model_selection",

@@ -3,8 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property, wraps
-from importlib.metadata import metadata
+from functools import cached_property
 from numbers import Integral, Real
 from operator import attrgetter
 from typing import ClassVar
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from odalib.estimators._sklearn import (
     CallbackSupportMixin,
+    DocumentationLink,
     HasMethods,
     Interval,
     LevelCallbacks,
@@ -25,6 +25,7 @@ from odalib.estimators._sklearn import (
     check_weights,
     validate_rows,
 )
+from odalib.estimators._state import features_kept_on_failure
 from odalib.estimators._threads import single_threaded_blas
 from odalib.inference.annealing.bregman import check_range
 from odalib.inference.annealing.divergences import DIVERGENCES, as_divergence
@@ -58,25 +59,7 @@ def fitted_attribute(name, description):
     return property(get, doc=description)
 
 
-def features_kept_on_failure(method):
-    """Restore the number and the names of the features where a method fails."""
-
-    @wraps(method)
-    def guarded(self, *args):
-        names = ("n_features_in_", "feature_names_in_")
-        before = {name: vars(self)[name] for name in names if name in vars(self)}
-        try:
-            return method(self, *args)
-        except BaseException:
-            for name in names:
-                vars(self).pop(name, None)
-            vars(self).update(before)
-            raise
-
-    return guarded
-
-
-class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
+class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
     """Base of the annealing estimators.
 
     A fit and a stream leave the same kind of state, so that each goes on from the
@@ -105,14 +88,6 @@ class BaseAnnealer(CallbackSupportMixin, BaseEstimator):
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
-
-    _doc_link_module = "odalib"
-
-    @property
-    def _doc_link_template(self):
-        # The address of the project is in pyproject.toml, and nowhere else.
-        address = metadata("odalib")["Project-URL"].partition(", ")[2]
-        return f"{address}/odalib.{{estimator_name}}.html"
 
     temperature_ = fitted_attribute(
         "quantiser.temperature", "Last positive temperature, in units of divergence."

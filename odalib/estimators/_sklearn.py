@@ -1,5 +1,6 @@
 """The one place that knows which scikit-learn is installed."""
 
+from importlib.metadata import metadata
 from inspect import signature
 
 import numpy as np
@@ -27,6 +28,7 @@ except ImportError:  # scikit-learn before 1.9
 
 __all__ = [
     "CallbackSupportMixin",
+    "DocumentationLink",
     "HasMethods",
     "Interval",
     "LevelCallbacks",
@@ -87,6 +89,18 @@ def validate_rows(estimator, X, *, reset):
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+class DocumentationLink:
+    """Mixin: the HTML representation links to the documentation of odalib."""
+
+    _doc_link_module = "odalib"
+
+    @property
+    def _doc_link_template(self):
+        # The address of the project is in pyproject.toml, and nowhere else.
+        address = metadata("odalib")["Project-URL"].partition(", ")[2]
+        return f"{address}/odalib.{{estimator_name}}.html"
 
 
 class LevelCallbacks:

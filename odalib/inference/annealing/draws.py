@@ -15,6 +15,7 @@ from odalib.kernels.reference.annealing import entry_owners
 __all__ = [
     "distinct_rows",
     "draw_sample",
+    "row_keys",
     "row_phases",
     "row_uniforms",
     "uniforms_of",
@@ -41,6 +42,11 @@ def row_uniforms(X, seed):
     uniforms : array of shape (n,)
     """
     return _to_uniform(_mix(_row_hash(X, ordered=False) + _mix(np.uint64(seed))))
+
+
+def row_keys(X):
+    """64-bit hash of every row, shape (n,); the order of its entries counts."""
+    return _row_hash(X, ordered=True)
 
 
 def row_phases(rows, mean, scale, seed):
@@ -110,9 +116,7 @@ def draw_sample(X, row_weights, importance, uniforms, size):
 
 def distinct_rows(X, row_weights):
     """Index of one of each group of equal rows, and the weight of the group."""
-    _, first, group = np.unique(
-        _row_hash(X, ordered=True), return_index=True, return_inverse=True
-    )
+    _, first, group = np.unique(row_keys(X), return_index=True, return_inverse=True)
     return first, np.bincount(group, row_weights)
 
 

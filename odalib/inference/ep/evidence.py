@@ -16,9 +16,10 @@ __all__ = ["EvidenceSearch", "maximise_evidence"]
 SMALLEST, LARGEST = 1e-6, 1e6
 # Fixed-point steps before the search, at sites that are nearly right.
 FIRST_STEPS, FIRST_TOL = 3, 1e-3
-# Slope of the log evidence, in the units of the search, at which it ends: by then
-# the log evidence is the largest there is to about half its square.
-SLOPE_TOL = 1e-4
+# Where the search ends: by its slope, in the units of the search, the log evidence
+# is the largest there is to about half its square; or a step gains next to nothing,
+# as on separable data, whose evidence only levels out as the prior widens.
+SLOPE_TOL, GAIN_TOL = 1e-4, 1e-5
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ def maximise_evidence(X, likelihood, groups, first, *, tol, **options):
     likelihood : Likelihood
     groups : array of int of shape (d,)
         Which weights share a variance; numbered from 0.
-    first : array of shape (n_groups,)
-        Variances to start from.
+    first : array of shape (d,)
+        Variances to start from; of a group, that of its first weight.
     tol : float
         Of `infer`.
     **options
@@ -79,7 +80,8 @@ def maximise_evidence(X, likelihood, groups, first, *, tol, **options):
         moved, told = inference.posterior.learnt()
         return np.bincount(groups, moved), np.bincount(groups, told)
 
-    log_variances = np.clip(np.log(first), lowest, highest)
+    leaders = np.unique(groups, return_index=True)[1]
+    log_variances = np.clip(np.log(first[leaders]), lowest, highest)
     for _ in range(FIRST_STEPS):
         moved, told = evaluate(log_variances, max(tol, FIRST_TOL))
         known = (moved > 0) & (told > 0)
@@ -100,7 +102,10 @@ def maximise_evidence(X, likelihood, groups, first, *, tol, **options):
         jac=True,
         method="L-BFGS-B",
         bounds=np.transpose([lowest, highest] / units),
-        options={"gtol": SLOPE_TOL, "ftol": 0.0},
+        options={
+            "gtol": SLOPE_TOL,
+            "ftol": GAIN_TOL / max(1.0, abs(best.inference.log_evidence)),
+        },
     )
     if not np.array_equal(np.exp(found.x * units)[groups], best.variances):
         evaluate(found.x * units, tol)

@@ -29,9 +29,6 @@ FEWEST_NODES = 32
 UNIFORM = 1e3
 # Nodes at a time.
 BLOCK = 1 << 18
-# Newton's method takes five to twenty steps, and bisects its bracket where it would
-# leave it.
-MAX_STEPS = 200
 
 
 class Factor(Protocol):
@@ -119,17 +116,17 @@ def _peak(density):
     """Peaks x, to a tenth of their standard deviations, and the curvatures there."""
     x = np.zeros_like(density.mean)
     below, above = np.full_like(x, -np.inf), np.full_like(x, np.inf)
-    for _ in range(MAX_STEPS):
+    while True:
         _, slope, curvature = density.at(x)
-        below = np.where(slope > 0.0, x, below)
-        above = np.where(slope > 0.0, above, x)
         step = slope / curvature
-        if (step**2 * curvature <= 0.01).all():
-            break
-        x = x + step
-        outside = (x < below) | (x > above)
+        moving = step**2 * curvature > 0.01
+        if not moving.any():
+            return x, curvature
+        below = np.where(slope > 0.0, x, below)
+        above = np.where(slope < 0.0, x, above)
+        x = np.where(moving, x + step, x)
+        outside = moving & ((x <= below) | (x >= above))
         x[outside] = 0.5 * (below[outside] + above[outside])
-    return x, curvature
 
 
 def _end(density, peak, distance):
@@ -139,12 +136,12 @@ def _end(density, peak, distance):
     """
     target = density.at(peak)[0] - DROP
     x = peak + distance
-    for _ in range(MAX_STEPS):
+    while True:
         value, slope, _ = density.at(x)
-        if (value >= target - SLACK).all():
-            break
-        x = x - np.minimum(value - target, 0.0) / slope
-    return x
+        outside = value < target - SLACK
+        if not outside.any():
+            return x
+        x = np.where(outside, x - (value - target) / slope, x)
 
 
 def _extended(density, end, peak, direction):

@@ -19,17 +19,24 @@ class Anderson:
     def __init__(self):
         self._points = []
 
-    def propose(self, x, y):
-        """Next argument, given that x was mapped to y; shape (n,) all."""
+    def propose(self, x, y, scale=1.0):
+        """Next argument, given that x was mapped to y.
+
+        Parameters
+        ----------
+        x, y : array of shape (n,)
+        scale : float or array of shape (n,), default=1.0
+            What makes the entries of a residual comparable.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
         self._points = [*self._points[1 - DEPTH :], (x, y)]
         residual = y - x
         earlier = self._points[:-1]
         if not earlier:
             return y
-        changes = np.array([residual - (b - a) for a, b in earlier]).T
-        weights = np.linalg.lstsq(changes, residual, rcond=RCOND)[0]
+        changes = np.array([scale * (residual - (b - a)) for a, b in earlier]).T
+        weights = np.linalg.lstsq(changes, scale * residual, rcond=RCOND)[0]
         return y - np.array([y - b for _, b in earlier]).T @ weights
-
-    def forget(self):
-        """Start over, as after a proposal that was no good."""
-        self._points = []

@@ -3,6 +3,7 @@
 import numpy as np
 
 from odalib.inference.ep.gaussians.model import LostDefiniteness
+from odalib.inference.ep.solvers.anderson import Anderson
 from odalib.inference.ep.solvers.problem import Run, Sites, Solver
 
 __all__ = ["Parallel", "laplace_sites"]
@@ -28,7 +29,7 @@ class Parallel(Solver):
         iterate = None
         target = laplace_sites(problem) if sites is None else sites
         damping, best, waited, n_improper = 1.0, np.inf, 0, 0
-        residuals = []
+        residuals, anderson = [], Anderson()
         while len(residuals) < max_iter:
             iterate, halvings = step(problem, iterate, target)
             n_improper += halvings
@@ -45,6 +46,7 @@ class Parallel(Solver):
             elif waited % PATIENCE == 0:
                 damping = max(damping * DAMPING, FLOOR)
             target = iterate.sites.towards(match.precision, match.shift, damping)
+            target = accelerate(anderson, iterate, target)
         return Run(iterate, residuals, False, n_improper)
 
 
@@ -72,6 +74,19 @@ def step(problem, iterate, target):
         "No step leaves proper cavities: the prior covariance is too large for its "
         "smallest digits to count. Scale the features, or use a narrower prior."
     )
+
+
+def accelerate(anderson, iterate, target):
+    """Extrapolated sites; the target itself where they would be of other sign."""
+    sites, spread = iterate.sites, np.sqrt(iterate.posterior.variance)
+    proposal = anderson.propose(
+        np.concatenate([sites.precision, sites.shift]),
+        np.concatenate([target.precision, target.shift]),
+        np.concatenate([spread**2, spread]),
+    )
+    precision, shift = np.split(proposal, 2)
+    same_sign = (precision > 0) == (target.precision > 0)
+    return Sites(precision, shift) if same_sign.all() else target
 
 
 def laplace_sites(problem):

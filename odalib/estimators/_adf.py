@@ -1,0 +1,125 @@
+"""Beliefs about all problems of two classes that rows of many classes pose."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from odalib.estimators._multiclass import Decomposition
+from odalib.estimators._prior import with_intercept
+from odalib.inference.ep.adf import Belief, Prior, begin, with_forgetting
+from odalib.inference.ep.orderings import average
+
+__all__ = ["Beliefs"]
+
+# Rows that are made dense, and given an intercept, at a time.
+BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What rows have taught so far.
+
+    Attributes
+    ----------
+    decomposition : Decomposition
+    of_problems : tuple of Belief
+    fit_intercept : bool
+    dtype : dtype
+        Of what is published.
+    n_seen : float
+        Weight of the rows.
+    """
+
+    decomposition: Decomposition
+    of_problems: tuple[Belief, ...]
+    fit_intercept: bool
+    dtype: np.dtype
+    n_seen: float = 0.0
+
+    @classmethod
+    def begin(cls, decomposition, variances, covariance, fit_intercept, dtype):
+        """Believe the prior.
+
+        Parameters
+        ----------
+        decomposition : Decomposition
+        variances : array of shape (n_weights,)
+            Of the prior, whose mean is zero.
+        covariance : {'full', 'diagonal'}
+        fit_intercept : bool
+            Whether the last weight is one.
+        dtype : dtype
+
+        Returns
+        -------
+        Beliefs
+        """
+        belief = begin(Prior(np.zeros_like(variances), variances), covariance)
+        of_problems = (belief,) * len(decomposition.problems)
+        return cls(decomposition, of_problems, fit_intercept, dtype)
+
+    @property
+    def prior_variances(self):
+        """Prior variances of the weights, shape (n_weights,)."""
+        return self.of_problems[0].prior.variance
+
+    @cached_property
+    def moments(self):
+        """Means, and covariances or variances, of the weights of all problems."""
+        parts = zip(*(belief.moments for belief in self.of_problems), strict=True)
+        return tuple(np.array(part, dtype=self.dtype) for part in parts)
+
+    def forgetting(self, share):
+        """Return the same beliefs, to forget at another pace from here on."""
+        of_problems = (with_forgetting(belief, share) for belief in self.of_problems)
+        return replace(self, of_problems=tuple(of_problems))
+
+    def learn(self, X, codes, weights, visits):
+        """Beliefs after some more rows.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        codes : array of int of shape (n,)
+            Classes of the rows.
+        weights : array of shape (m,)
+            Of the visits.
+        visits : array of int of shape (m,)
+            Rows in the order in which they are learnt.
+
+        Returns
+        -------
+        Beliefs
+        """
+        of_problems = []
+        for problem, belief in zip(
+            self.decomposition.problems, self.of_problems, strict=True
+        ):
+            members, y = problem.rows(codes[visits])
+            rows, row_weights = visits[members], weights[members]
+            for start in range(0, len(rows), BLOCK):
+                block = slice(start, start + BLOCK)
+                belief = belief.learn(
+                    self._with_intercept(X[rows[block]]), y[block], row_weights[block]
+                )
+            of_problems.append(belief)
+        # In the order of the visits, so that it does not matter how they are cut.
+        n_seen = float(np.cumsum(np.append(self.n_seen, weights))[-1])
+        return replace(self, of_problems=tuple(of_problems), n_seen=n_seen)
+
+    def latent(self, X):
+        """Means and variances of the latent values of rows, (n, n_problems) each."""
+        rows = self._with_intercept(X)
+        parts = zip(*(belief.latent(rows) for belief in self.of_problems), strict=True)
+        return tuple(np.column_stack(part) for part in parts)
+
+    @staticmethod
+    def average(several):
+        """Average of beliefs that differ by the order of the rows; see `average`."""
+        by_problem = zip(*(beliefs.of_problems for beliefs in several), strict=True)
+        averages = tuple(average(of_one) for of_one in by_problem)
+        return replace(several[0], of_problems=averages)
+
+    def _with_intercept(self, rows):
+        return with_intercept(rows) if self.fit_intercept else rows
