@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from odalib._versions import show_versions
     from odalib.estimators import (
         ADFProbitClassifier,
+        EPGaussianProcessClassifier,
         EPProbitClassifier,
         ODAClusterer,
     )
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ADFProbitClassifier",
+    "EPGaussianProcessClassifier",
     "EPProbitClassifier",
     "Mahalanobis",
     "ODAClusterer",
@@ -33,6 +35,7 @@ __all__ = [
 
 _HOMES = {
     "ADFProbitClassifier": "odalib.estimators",
+    "EPGaussianProcessClassifier": "odalib.estimators",
     "EPProbitClassifier": "odalib.estimators",
     "Mahalanobis": "odalib.inference.annealing.divergences",
     "ODAClusterer": "odalib.estimators",

@@ -1,7 +1,13 @@
 """Estimators with the interface of scikit-learn."""
 
 from odalib.estimators.adf_probit import ADFProbitClassifier
+from odalib.estimators.ep_gaussian_process import EPGaussianProcessClassifier
 from odalib.estimators.ep_probit import EPProbitClassifier
 from odalib.estimators.oda_clusterer import ODAClusterer
 
-__all__ = ["ADFProbitClassifier", "EPProbitClassifier", "ODAClusterer"]
+__all__ = [
+    "ADFProbitClassifier",
+    "EPGaussianProcessClassifier",
+    "EPProbitClassifier",
+    "ODAClusterer",
+]

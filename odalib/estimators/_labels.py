@@ -47,9 +47,11 @@ def training_rows(estimator, X, y, sample_weight, *, reset):
     return rows[kept], labels[kept], weights[kept]
 
 
-def labelled_rows(estimator, X, y, sample_weight, *, reset):
+def labelled_rows(
+    estimator, X, y, sample_weight, *, reset, validate=validate_rows
+):
     """Rows, labels and weights as `training_rows`, those of no weight among them."""
-    rows = validate_rows(estimator, X, reset=reset)
+    rows = validate(estimator, X, reset=reset)
     labels = read_labels(estimator, y)
     check_consistent_length(rows, labels)
     return rows, labels, check_weights(sample_weight, rows)

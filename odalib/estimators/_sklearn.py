@@ -39,6 +39,8 @@ __all__ = [
     "select_params",
     "takes_sample_weight",
     "validate_rows",
+    "validate_structures",
+    "warn_at_bounds",
     "with_callbacks",
 ]
 
@@ -89,6 +91,19 @@ def validate_rows(estimator, X, *, reset):
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def validate_structures(estimator, X, *, reset):
+    """Rows for a kernel: finite floats, or whatever a kernel of structures takes."""
+    kernel = estimator.kernel
+    if kernel is None or kernel.requires_vector_input:
+        return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32])
+    return validate_data(estimator, X, reset=reset, ensure_2d=False, dtype=None)
+
+
+def warn_at_bounds(kernel):
+    """Warn, as scikit-learn does, where hyperparameters ended near their bounds."""
+    kernel._check_bounds_params()
 
 
 class DocumentationLink:

@@ -1,12 +1,10 @@
 """Probit regression by expectation propagation."""
 
-import warnings
 from copy import copy
 from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from odalib.estimators._labels import (
@@ -15,12 +13,13 @@ from odalib.estimators._labels import (
     encode,
     labelled_rows,
 )
-from odalib.estimators._multiclass import BaseProbitClassifier, Decomposition
+from odalib.estimators._multiclass import Decomposition
 from odalib.estimators._prior import (
     check_latent_range,
     weight_variances,
     with_intercept,
 )
+from odalib.estimators._propagation import BasePropagation
 from odalib.estimators._sklearn import Interval, StrOptions, fit_context
 from odalib.estimators._state import (
     cached_fitted,
@@ -41,7 +40,7 @@ FIXED = ("prior_variance", "fit_intercept", "intercept_variance", "multi_class")
 
 
 
-class EPProbitClassifier(BaseProbitClassifier):
+class EPProbitClassifier(BasePropagation):
     """Bayesian linear classifier: probit regression by expectation propagation.
 
     The weights have a normal prior, ``P(y = 1 | x, w) = Phi(x' w)``, and their
@@ -233,22 +232,6 @@ default='auto'
         """
         return self._partial_fit(X, y, classes, sample_weight)
 
-    def loo_predict_proba(self):
-        """Probability of every class for the rows of the last call, each left out.
-
-        From the cavities that expectation propagation ends with: the posterior
-        without one copy of the row, as nearly as that can be had without a refit.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of the rows and of ``classes_``.
-        """
-        check_is_fitted(self)
-        mean, variance = self._report.loo_mean, self._report.loo_variance
-        margins = mean / np.sqrt(1.0 + variance)
-        return self._decomposition.probit_probabilities(margins).astype(self._dtype)
-
     def posterior_covariance(self):
         """Posterior covariance of the weights, however many there are.
 
@@ -328,13 +311,12 @@ default='auto'
             "classes_": classes,
             "_decomposition": decomposition,
             "_learnt": learnt,
-            "_report": report,
             "_dtype": rows.dtype,
             "_fixed": {name: copy(getattr(self, name)) for name in FIXED},
-            **self._published(learnt, report, rows.dtype),
+            **self._of_weights(learnt, rows.dtype),
+            # Where warnings are errors it raises, and nothing has changed.
+            **self._of_report(report),
         }
-        # Before the swap: where warnings are errors, nothing has changed.
-        self._warn(report.inferences)
         vars(self).pop("covariance_", None)
         vars(self).update(state)
         return self
@@ -373,41 +355,20 @@ default='auto'
         rows = with_intercept(rows) if self.fit_intercept else rows
         return rows.astype(np.float64, copy=False)
 
-    def _published(self, learnt, report, dtype):
-        """Fitted attributes, in the dtype of the rows."""
+    def _of_weights(self, learnt, dtype):
+        """Fitted attributes that tell of the weights, in the dtype of the rows."""
         means = np.array([belief.mean for belief in learnt.beliefs], dtype)
         variances = np.array(learnt.variances, dtype)
-        inferences = report.inferences
-        if self.fit_intercept:
-            intercept = {
-                "intercept_": means[:, -1],
-                "intercept_variance_": variances[:, -1],
-            }
-        else:
-            intercept = {"intercept_": np.zeros(len(means), dtype)}
-        return {
-            "coef_": means[:, : self.n_features_in_],
-            **intercept,
-            "prior_variance_": variances[:, : self.n_features_in_],
+        n_features = self.n_features_in_
+        weights = {
+            "coef_": means[:, :n_features],
+            "prior_variance_": variances[:, :n_features],
             "log_evidence_": learnt.log_evidence,
-            "site_precision_": report.precision,
-            "site_shift_": report.shift,
-            "n_iter_": np.array([0 if i is None else i.n_iter for i in inferences]),
-            "converged_": all(i is None or i.converged for i in inferences),
-            "residuals_": [[] if i is None else i.residuals for i in inferences],
-            "solver_": [None if i is None else i.solver for i in inferences],
         }
-
-    def _warn(self, inferences):
-        stuck = [i for i in inferences if i is not None and not i.converged]
-        if stuck:
-            worst = max(stuck, key=lambda inference: inference.residuals[-1])
-            warnings.warn(
-                f"Expectation propagation did not converge in {len(stuck)} of "
-                f"{len(inferences)} problems: after {worst.n_iter} iterations of "
-                f"solver {worst.solver!r} the residual is "
-                f"{worst.residuals[-1]:.3g}, above tol={self.tol:g}. Raise max_iter, "
-                "scale the features, or use solver='auto'.",
-                ConvergenceWarning,
-                stacklevel=6,
-            )
+        if not self.fit_intercept:
+            return {**weights, "intercept_": np.zeros(len(means), dtype)}
+        return {
+            **weights,
+            "intercept_": means[:, -1],
+            "intercept_variance_": variances[:, -1],
+        }

@@ -162,7 +162,7 @@ class RootBelief(Belief):
 
     def _seen_once(self, rows, label, power):
         projected, variance = kernels.look_root(self.root, rows[0])
-        if variance > 0.0:
+        if variance > kernels.CERTAIN:
             step = self._step(label, float(rows[0] @ self.mean), variance, power)
             kernels.move_root(self.mean, self.root, projected, variance, *step)
         return self
@@ -233,7 +233,7 @@ class RelaxingBelief(Belief):
 
     def _seen_once(self, rows, label, power):
         direction, variance = kernels.look_covariance(self.covariance, rows[0])
-        if variance > 0.0:
+        if variance > kernels.CERTAIN:
             step = self._step(label, float(rows[0] @ self.mean), variance, power)
             kernels.move_covariance(
                 self.mean, self.covariance, direction, variance, *step
@@ -324,7 +324,7 @@ class DiagonalBelief(Belief):
         self._relax(features)
         mean, variance = self.touched_mean, self.touched_variance
         parts, total = kernels.look_diagonal(variance, features, values)
-        if total > 0.0:
+        if total > kernels.CERTAIN:
             step = self._step(label, float(mean[features] @ values), total, power)
             kernels.move_diagonal(mean, variance, features, values, parts, *step)
         return replace(self, clock=self.clock + power)

@@ -143,3 +143,21 @@ class Likelihood(ABC):
         -------
         Match
         """
+
+    def curvature(self, latent: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Differentiate the log likelihood, where every site allows it.
+
+        Parameters
+        ----------
+        latent : array of shape (n,)
+
+        Returns
+        -------
+        gradient, precision : array of shape (n,), or None
+            The first derivative, and minus the second: the site of Laplace's method
+            is ``precision`` and ``gradient + precision latent``. That sum cancels
+            where the likelihood is nearly Gaussian; `match` to cavities without
+            variance gives the same site and does not. None, the default, where some
+            latent value is discrete or its likelihood a step.
+        """
+        return None

@@ -3,16 +3,47 @@
 import numpy as np
 from scipy.special import log_ndtr
 
-from odalib.inference.ep.likelihood import Likelihood, Match
+from odalib.inference.ep.likelihood import Cavity, Match
+from odalib.inference.ep.log_concave import LogConcave, Tail, join
 from odalib.inference.ep.mills import mills
+from odalib.inference.ep.quadrature import Factor
 
 __all__ = ["Probit", "log_predictive"]
 
 # In cavity standard deviations; beyond it the site of a contradicted step overflows.
 FARTHEST = 1e150
+LOG_ROOT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 
 
-class Probit(Likelihood):
+class _NormalCdf(Factor):
+    def evaluate(self, u):
+        functions = mills(u)
+        return log_ndtr(u), functions.ratio, functions.precision
+
+    def log_slope(self, u):
+        # Minus infinity where the density is zero in floats.
+        with np.errstate(over="ignore"):
+            return -0.5 * u**2 - LOG_ROOT_TWO_PI - log_ndtr(u)
+
+
+class _ScaledNormalCdf(Factor):
+    """``exp(u^2 / 2) Phi(u)``, about ``1 / |u|`` far below zero."""
+
+    def evaluate(self, u):
+        functions = mills(u)
+        above = np.maximum(u, 0.0)
+        value = np.where(
+            u > 0.0,
+            log_ndtr(above) + 0.5 * above**2,
+            -LOG_ROOT_TWO_PI - np.log(np.where(u > 0.0, 1.0, functions.ratio)),
+        )
+        return value, functions.excess, -functions.excess_slope
+
+    def log_slope(self, u):
+        return np.log(mills(u).excess)
+
+
+class Probit(LogConcave):
     """``Phi(y f / sqrt(noise_variance))``; without noise the step ``y f > 0``.
 
     Parameters
@@ -23,28 +54,32 @@ class Probit(Likelihood):
         Variance of the normal noise that is added to ``f`` before its sign is seen.
         One is the scale of the probit model: only the ratio to the prior variance
         matters. Zero gives the step likelihood.
+    power : array of shape (n,), default=None
+        Of each factor; see `LogConcave`. A step is equal to all its powers.
 
     Raises
     ------
     ValueError
-        For a noise variance that is negative or not finite.
+        For a noise variance that is negative or not finite, or a power outside
+        (0, 1].
 
     Notes
     -----
     With the cavity ``N(m, v)``, ``s^2 = noise + v``, ``z = y m / s`` and the functions
-    of `Mills` at z, ``D = noise + v q``: the site has precision ``r g / D`` and shift
-    ``y s r (1 + z g) / D``; the tilted distribution has log norm ``log Phi(z)``, mean
-    ``m + y v r / s`` and variance ``v D / s^2``. The precision is between 0 and
-    ``1 / noise`` without clipping.
+    of `Mills` at z, ``D = noise + v q``: the site of the first power has precision
+    ``r g / D`` and shift ``y s r (1 + z g) / D``; the tilted distribution has log norm
+    ``log Phi(z)``, mean ``m + y v r / s`` and variance ``v D / s^2``. The precision is
+    between 0 and ``1 / noise`` without clipping. Other powers are by quadrature.
 
     A latent value that is known exactly (no cavity variance), or to lie more than
     1e150 standard deviations from zero, is left alone by a step: its site has
     precision and shift 0, its log norm is 0, -inf or, at zero, log(1/2).
     """
 
-    def __init__(self, y, noise_variance=1.0):
-        self.y = y
-        self.n_sites = len(y)
+    body = _NormalCdf()
+    tail = Tail(precision=1.0, shift=0.0, remainder=_ScaledNormalCdf())
+
+    def __init__(self, y, noise_variance=1.0, power=None):
         self.noise_variance = np.broadcast_to(
             np.asarray(noise_variance, dtype=np.float64), y.shape
         )
@@ -53,25 +88,39 @@ class Probit(Likelihood):
                 "The noise variance must be finite and not negative, got "
                 f"{noise_variance!r}."
             )
-        self._has_noise = bool(self.noise_variance.all())
+        super().__init__(y, np.sqrt(self.noise_variance), power)
+        self._closed_form = (self.power == 1.0) | (self.noise_variance == 0.0)
+        self._has_steps = not self.noise_variance.all()
 
     def match(self, cavity, sites=slice(None)):
-        """Tilted moments and sites in closed form; see `Likelihood.match`."""
-        match = _match if self._has_noise else _match_steps
-        return match(
-            self.y[sites], cavity.mean, cavity.variance, self.noise_variance[sites]
+        """Tilted moments and sites; see `Likelihood.match`."""
+        closed_form = self._closed_form[sites]
+        if closed_form.all():
+            match = _match_steps if self._has_steps else _match
+            return match(
+                self.y[sites],
+                cavity.mean,
+                cavity.variance,
+                self.noise_variance[sites],
+            )
+        if not closed_form.any():
+            return super().match(cavity, sites)
+        numbers = np.arange(self.n_sites)[sites]
+        parts = (
+            (
+                rows,
+                self.match(
+                    Cavity.gaussian(cavity.mean[rows], cavity.variance[rows]),
+                    numbers[rows],
+                ),
+            )
+            for rows in (closed_form, ~closed_form)
         )
+        return join(len(numbers), parts)
 
     def curvature(self, latent):
         """Gradient and precision; None where some site is a step."""
-        if not self._has_noise:
-            return None
-        scale = np.sqrt(self.noise_variance)
-        functions = mills(self.y * latent / scale)
-        return (
-            self.y * functions.ratio / scale,
-            functions.precision / self.noise_variance,
-        )
+        return None if self._has_steps else super().curvature(latent)
 
 
 def log_predictive(mean, variance, y, noise_variance=1.0):

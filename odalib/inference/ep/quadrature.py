@@ -22,17 +22,20 @@ DROP, SLACK = 40.0, 4.0
 # Distance in standard deviations beyond which a Gaussian integrates to zero in
 # floats, and the strides in which the support may be extended that far.
 VANISHED, STRIDE = 40.0, 4.0
-# Nodes are at most so far apart: in t, and in standard deviations of each peak.
-STEP, STEP_AT_PEAK = 0.125, 0.4
-FEWEST_NODES = 32
+# Nodes are at most so far apart: in t, and in standard deviations of each peak; the
+# grading widens the latter, so it is looked at so many deviations beyond the peak.
+STEP, STEP_AT_PEAK, BEYOND = 0.125, 0.6, 3.0
+# Nodes come in so many at a time. The most are asked for only where floats near the
+# mean are further apart than the bend is wide.
+NODES, MOST_NODES = 32, 1 << 14
 # A mesh whose scale is so many standard deviations is uniform.
 UNIFORM = 1e3
-# Nodes at a time.
-BLOCK = 1 << 18
+# Integrands evaluated at a time.
+BLOCK = 1 << 16
 
 
 class Factor(Protocol):
-    """Factor of a latent value; its product with any Gaussian is log-concave."""
+    """Factor of a latent value whose product with the Gaussian is log-concave."""
 
     def evaluate(self, u):
         """Log factor, its derivative, and minus its second derivative."""
@@ -99,7 +102,9 @@ def match_by_quadrature(factor, power, mean, variance, widest):
     matched = np.empty((5, len(mean)))
     for size in np.unique(sizes):
         rows = np.flatnonzero(sizes == size)
-        for block in np.array_split(rows, len(rows) * size // BLOCK + 1):
+        n_rows = max(1, BLOCK // size)
+        for start in range(0, len(rows), n_rows):
+            block = rows[start : start + n_rows]
             matched[:, block] = _integrate(
                 density._replace(
                     power=power[block],
@@ -113,35 +118,38 @@ def match_by_quadrature(factor, power, mean, variance, widest):
 
 
 def _peak(density):
-    """Peaks x, to a tenth of their standard deviations, and the curvatures there."""
+    """Peaks x, to a tenth of their standard deviations, and the curvatures there.
+
+    Newton's method, which bisects where it would leave the bracket that it has.
+    """
     x = np.zeros_like(density.mean)
     below, above = np.full_like(x, -np.inf), np.full_like(x, np.inf)
     while True:
         _, slope, curvature = density.at(x)
         step = slope / curvature
-        moving = step**2 * curvature > 0.01
-        if not moving.any():
-            return x, curvature
+        moved = np.where(step**2 * curvature > 0.01, x + step, x)
         below = np.where(slope > 0.0, x, below)
         above = np.where(slope < 0.0, x, above)
-        x = np.where(moving, x + step, x)
-        outside = moving & ((x <= below) | (x >= above))
-        x[outside] = 0.5 * (below[outside] + above[outside])
+        outside = (moved != x) & ((moved <= below) | (moved >= above))
+        moved[outside] = 0.5 * (below[outside] + above[outside])
+        if np.array_equal(moved, x):
+            return x, curvature
+        x = moved
 
 
 def _end(density, peak, distance):
-    """Where the density has dropped by DROP, from so far out that it has surely.
+    """Where the density has dropped by DROP, from so far out that it surely has.
 
-    The log density is concave: Newton's method comes in monotonically.
+    The log density is concave, so that Newton's method comes in monotonically.
     """
     target = density.at(peak)[0] - DROP
     x = peak + distance
     while True:
         value, slope, _ = density.at(x)
-        outside = value < target - SLACK
-        if not outside.any():
+        moved = np.where(value < target - SLACK, x - (value - target) / slope, x)
+        if np.array_equal(moved, x):
             return x
-        x = np.where(outside, x - (value - target) / slope, x)
+        x = moved
 
 
 def _extended(density, end, peak, direction):
@@ -189,9 +197,10 @@ def _mesh(density, widest):
         (lower_best, _width(density, lower_best)),
         (upper_best, _width(density, upper_best)),
     ):
-        step = np.minimum(step, STEP_AT_PEAK * width / np.hypot(scale, x - anchor))
-    needed = np.maximum((last - first) / step, FEWEST_NODES)
-    sizes = 1 << np.ceil(np.log2(needed)).astype(np.int64)
+        farther = np.abs(x - anchor) + BEYOND * width
+        step = np.minimum(step, STEP_AT_PEAK * width / np.hypot(scale, farther))
+    needed = np.minimum((last - first) / step, MOST_NODES)
+    sizes = NODES * np.maximum(np.ceil(needed / NODES), 1.0).astype(np.int64)
     return _Mesh(anchor, anchor_latent, scale, first, last), sizes
 
 
@@ -201,46 +210,49 @@ def _width(density, x):
 
 def _integrate(density, mesh, size):
     """Log norm, mean, variance, precision and shift, from so many nodes each."""
-    power, mean, deviation = density.power, density.mean, density.deviation
+    power, deviation = density.power[:, None], density.deviation
     step = (mesh.last - mesh.first) / (size - 1)
     t = mesh.first[:, None] + step[:, None] * np.arange(size)
     offset = mesh.scale[:, None] * np.sinh(t)
     value, slope, bend = density.factor.evaluate(
         mesh.anchor_latent[:, None] + deviation[:, None] * offset
     )
-    log_density = power[:, None] * value - offset * (
-        mesh.anchor[:, None] + 0.5 * offset
-    )
+    log_density = power * value - offset * (mesh.anchor[:, None] + 0.5 * offset)
     top = log_density.max(axis=1)
     weight = np.exp(log_density - top[:, None]) * np.cosh(t)
     total = weight.sum(axis=1)
     weight /= total[:, None]
 
-    def expected(values):
-        return np.einsum("ij,ij->i", weight, values)
-
+    centre = _expected(weight, offset)
+    mean = mesh.anchor_latent + deviation * centre
+    share, precision, gradient = _site(
+        weight, power * slope, power * bend, offset - centre[:, None], deviation
+    )
     log_norm = (
         top
         + np.log(total * step * mesh.scale)
         - 0.5 * (mesh.anchor**2 + np.log(2.0 * np.pi))
     )
-    gradient = power * expected(slope)
-    curvature = power * expected(bend) - expected(
-        (power[:, None] * slope - gradient[:, None]) ** 2
-    )
-    mean_offset = expected(offset)
-    share = 1.0 - deviation**2 * curvature
-    precision = curvature / share
-    narrow = share < 0.5
-    if narrow.any():
-        share = np.where(narrow, expected((offset - mean_offset[:, None]) ** 2), share)
-        np.divide((1.0 - share), deviation**2, out=precision, where=narrow)
-        precision = np.where(narrow, precision / share, precision)
-    tilted_mean = mesh.anchor_latent + deviation * mean_offset
-    return (
-        log_norm,
-        tilted_mean,
-        deviation**2 * share,
-        precision,
-        gradient + precision * tilted_mean,
-    )
+    return log_norm, mean, deviation**2 * share, precision, gradient + precision * mean
+
+
+def _site(weight, slope, bend, deviate, deviation):
+    """Tilted variance in those of the Gaussians, site precision, expected slope.
+
+    Minus the second derivative of the log norm with respect to the mean,
+    ``E[bend] - Var[slope]``, is ``precision * share``. A factor that says much about
+    all of the Gaussian makes that cancel, and not ``1 / share - 1``.
+    """
+    expected_slope, expected_bend = _expected(weight, slope), _expected(weight, bend)
+    spread = _expected(weight, (slope - expected_slope[:, None]) ** 2)
+    share = 1.0 - deviation**2 * (expected_bend - spread)
+    precision = (expected_bend - spread) / share
+    informative = deviation**2 * expected_bend > 1.0
+    if informative.any():
+        share = np.where(informative, _expected(weight, deviate**2), share)
+        np.divide(1.0 / share - 1.0, deviation**2, out=precision, where=informative)
+    return share, precision, expected_slope
+
+
+def _expected(weight, values):
+    return np.einsum("ij,ij->i", weight, values)

@@ -11,7 +11,7 @@ from odalib.inference.ep.solvers.problem import Problem, Sites
 
 __all__ = ["Inference", "infer"]
 
-# What 'auto' tries, in this order.
+# What 'auto' tries, in this order; a start that was given comes first.
 AUTOMATIC = ("parallel", "blocked", "double_loop")
 
 
@@ -118,18 +118,24 @@ def infer(
     if solver != "auto":
         SOLVERS[solver].refuse(problem)
         return attempt(problem, solver, start, tol, max_iter)
-    nearest = None
-    for name in AUTOMATIC:
-        try:
-            SOLVERS[name].refuse(problem)
-        except ValueError:
-            continue
-        inference = attempt(problem, name, start, tol, max_iter)
-        if inference.converged:
-            return inference
-        if nearest is None or inference.residuals[-1] < nearest.residuals[-1]:
-            nearest = inference
-    return nearest
+    attempts = [(name, None) for name in AUTOMATIC if fits(name, problem)]
+    if start is not None:
+        attempts = [(AUTOMATIC[0], start), *attempts]
+    tried = []
+    for name, sites in attempts:
+        tried.append(attempt(problem, name, sites, tol, max_iter))
+        if tried[-1].converged:
+            return tried[-1]
+    return min(tried, key=lambda inference: inference.residuals[-1])
+
+
+def fits(name, problem):
+    """Whether a solver takes the problem."""
+    try:
+        SOLVERS[name].refuse(problem)
+    except ValueError:
+        return False
+    return True
 
 
 def attempt(problem, name, start, tol, max_iter):

@@ -1,25 +1,27 @@
-"""Row weights as copies of sites, and as powers of likelihoods."""
+"""Weights of observations, in the form that expectation propagation takes them."""
 
 import numpy as np
 
 __all__ = ["split_weights"]
 
 
-def split_weights(row_weights):
-    """Copies of each site, and the power of its likelihood.
+def split_weights(weights):
+    """Split weights into copies of sites and powers of likelihoods.
 
-    A weight of at least one is so many copies of a site in the posterior, of which
-    the cavity leaves one out. A smaller one would leave an improper cavity, and is
-    one site for the likelihood to that power instead.
+    A weight of at least one is so many copies of one site, of which the cavity leaves
+    out one: an integer weight equals repeated rows. With a smaller weight that cavity
+    would be improper; it is the power of the likelihood that one site stands for.
 
     Parameters
     ----------
-    row_weights : array of shape (n,)
+    weights : array of shape (n,)
         Positive.
 
     Returns
     -------
-    counts, powers : array of shape (n,)
-        ``row_weights = counts * powers``, counts at least and powers at most one.
+    counts : array of shape (n,)
+        At least one.
+    powers : array of shape (n,)
+        At most one; their product with the counts is the weights.
     """
-    return np.maximum(row_weights, 1.0), np.minimum(row_weights, 1.0)
+    return np.maximum(weights, 1.0), np.minimum(weights, 1.0)

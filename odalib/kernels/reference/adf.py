@@ -7,9 +7,11 @@ moments of the product are those of::
 
     mean + gain c          C - (1 - kept) c c' / v
 
-where ``gain`` and ``kept``, the share of v that is left, come from `probit_step`.
+where ``gain`` and ``kept``, the share of v that is left, come from `probit_step`. A
+row of weight w is seen so many times in succession, and once more by its likelihood
+to the power of what w has beyond a whole number.
 
-A belief is held in one of three ways, each with its own kernels, which work in place:
+A belief is held in one of three ways, each with its kernel, which works in place:
 
 root
     Any S with ``C = S S'`` (Potter's square root): what is left of a variance is
@@ -23,78 +25,22 @@ diagonal
     relaxations due to the others wait until they are touched.
 """
 
-from math import exp, pi, sqrt
+from itertools import chain, repeat
+from math import sqrt
 
 import numpy as np
 from scipy.linalg.blas import dger, dsymv, dsyr
-from scipy.special import erfcx
 
-__all__ = [
-    "learn_covariance",
-    "learn_diagonal",
-    "learn_root",
-    "look_covariance",
-    "look_diagonal",
-    "look_root",
-    "move_covariance",
-    "move_diagonal",
-    "move_root",
-    "probit_step",
-    "relax",
-    "relax_features",
-]
+from odalib.kernels.reference.probit import probit_step
 
-# Left of TAIL the continued fraction has converged to 1e-14 at this depth; right of
-# ONE, Phi is 1 in floats.
-TAIL, DEPTH = -3.0, 50
-ONE = 9.0
+__all__ = ["learn_covariance", "learn_diagonal", "learn_root", "relax_features"]
+
+# Up to this variance a latent value is certain, and learning ends before numbers
+# underflow.
+CERTAIN = 1e-280
 
 
-def probit_step(label, mean, variance, noise_variance):
-    """Moments of a latent value that is seen once, relative to those before.
-
-    With ``s^2 = noise_variance + variance``, ``z = label mean / s``,
-    ``r = phi(z) / Phi(z)`` and ``q = 1 - r (z + r)``, without the cancellation of
-    that difference::
-
-        gain = label r / s      kept = (noise_variance + variance q) / s^2
-
-    Parameters
-    ----------
-    label : float
-        -1.0 or 1.0.
-    mean, variance : float
-        Of the latent value; the variance is positive.
-    noise_variance : float
-        Not negative.
-
-    Returns
-    -------
-    gain : float
-        ``(new mean - mean) / variance``.
-    kept : float
-        ``new variance / variance``, in (0, 1].
-    """
-    total = noise_variance + variance
-    scale = sqrt(total)
-    z = label * mean / scale
-    if z < TAIL:
-        h = z
-        for numerator in range(DEPTH, 2, -1):
-            h = z + numerator / h
-        excess = 1.0 / (2.0 / -h - z)
-        ratio = excess - z
-        slope = excess * (2.0 / -h - excess)
-    else:
-        if z > ONE:
-            ratio = exp(-0.5 * z * z) / sqrt(2.0 * pi)
-        else:
-            ratio = sqrt(2.0 / pi) / float(erfcx(-z / sqrt(2.0)))
-        slope = 1.0 - ratio * (z + ratio)
-    return label * ratio / scale, (noise_variance + variance * slope) / total
-
-
-def learn_root(mean, root, rows, y, counts, noise_variance):
+def learn_root(mean, root, rows, y, weights, noise_variance):
     """Learn rows one after the other, in place; the covariance by its root.
 
     Parameters
@@ -106,50 +52,30 @@ def learn_root(mean, root, rows, y, counts, noise_variance):
         In float64.
     y : array of shape (n,)
         -1.0 or 1.0.
-    counts : array of int of shape (n,)
-        How many times in succession each row is seen.
+    weights : array of shape (n,)
+        Positive.
     noise_variance : float
+        Zero for the step likelihood.
     """
-    for row, label, count in zip(rows, y.tolist(), counts.tolist(), strict=True):
-        projected, variance = look_root(root, row)
-        # A latent value that is certain teaches nothing, however often it is seen.
-        if variance == 0.0:
+    for row, label, weight in zip(rows, y.tolist(), weights.tolist(), strict=True):
+        projected = row @ root
+        variance = float(projected @ projected)
+        if variance <= CERTAIN:
             continue
         latent = float(row @ mean)
         # C x keeps its direction: copies of a row are a matter of two numbers.
         gain, kept = 0.0, 1.0
-        for _ in range(count):
-            more, share = probit_step(label, latent, kept * variance, noise_variance)
+        for power in _powers(weight):
+            more, share = probit_step(
+                label, latent, kept * variance, noise_variance, power
+            )
             latent += more * kept * variance
             gain += more * kept
             kept *= share
-        move_root(mean, root, projected, variance, gain, kept)
-
-
-def look_root(root, row):
-    """``root.T @ x``, shape (d,), and the variance of ``w'x``."""
-    projected = row @ root
-    return projected, float(projected @ projected)
-
-
-def move_root(mean, root, projected, variance, gain, kept):
-    """Take over the moments of one latent value, in place.
-
-    Parameters
-    ----------
-    mean : array of shape (d,)
-    root : array of shape (d, d)
-        In Fortran order.
-    projected : array of shape (d,)
-    variance : float
-        As `look_root` gives them; the variance is positive.
-    gain, kept : float
-        See `probit_step`.
-    """
-    direction = root @ projected
-    mean += gain * direction
-    shrinkage = (1.0 - sqrt(kept)) / variance
-    dger(-shrinkage, direction, projected, a=root, overwrite_a=True)
+        direction = root @ projected
+        mean += gain * direction
+        shrinkage = (1.0 - sqrt(kept)) / variance
+        dger(-shrinkage, direction, projected, a=root, overwrite_a=True)
 
 
 def learn_covariance(
@@ -160,7 +86,7 @@ def learn_covariance(
     forgetting,
     rows,
     y,
-    counts,
+    weights,
     noise_variance,
 ):
     """Learn rows one after the other and forget, in place.
@@ -174,47 +100,25 @@ def learn_covariance(
     forgetting : float
         Of the difference from the prior mean, what is left after one observation.
     """
-    for row, label, count in zip(rows, y.tolist(), counts.tolist(), strict=True):
-        for _ in range(count):
-            direction, variance = look_covariance(covariance, row)
-            if variance > 0.0:
+    variances = np.einsum("ii->i", covariance)
+    for row, label, weight in zip(rows, y.tolist(), weights.tolist(), strict=True):
+        for power in _powers(weight):
+            direction = dsymv(1.0, covariance, row, lower=True)
+            variance = float(row @ direction)
+            if variance > CERTAIN:
                 latent = float(row @ mean)
-                gain, kept = probit_step(label, latent, variance, noise_variance)
-                move_covariance(mean, covariance, direction, variance, gain, kept)
-            relax(mean, covariance, prior_mean, prior_variance, forgetting)
-
-
-def look_covariance(covariance, row):
-    """``C x``, shape (d,), and the variance of ``w'x``; of the lower triangle."""
-    direction = dsymv(1.0, covariance, row, lower=True)
-    return direction, float(row @ direction)
-
-
-def move_covariance(mean, covariance, direction, variance, gain, kept):
-    """Take over the moments of one latent value, in place; see `move_root`.
-
-    Parameters
-    ----------
-    mean : array of shape (d,)
-    covariance : array of shape (d, d)
-        In Fortran order; the lower triangle is written.
-    direction : array of shape (d,)
-    variance : float
-        As `look_covariance` gives them; the variance is positive.
-    gain, kept : float
-        See `probit_step`.
-    """
-    mean += gain * direction
-    weight = (kept - 1.0) / variance
-    dsyr(weight, direction, a=covariance, lower=True, overwrite_a=True)
-
-
-def relax(mean, covariance, prior_mean, prior_variance, kept):
-    """Relax towards the prior, in place; ``kept`` of the difference of means stays."""
-    mean *= kept
-    mean += (1.0 - kept) * prior_mean
-    covariance *= kept**2
-    np.einsum("ii->i", covariance)[...] += (1.0 - kept**2) * prior_variance
+                gain, kept = probit_step(
+                    label, latent, variance, noise_variance, power
+                )
+                mean += gain * direction
+                loss = (kept - 1.0) / variance
+                dsyr(loss, direction, a=covariance, lower=True, overwrite_a=True)
+            left = forgetting**power
+            mean *= left
+            mean += (1.0 - left) * prior_mean
+            left *= left
+            covariance *= left
+            variances += (1.0 - left) * prior_variance
 
 
 def learn_diagonal(
@@ -227,7 +131,7 @@ def learn_diagonal(
     forgetting,
     rows,
     y,
-    counts,
+    weights,
     noise_variance,
 ):
     """Learn sparse rows one after the other, in place; weights are independent.
@@ -239,7 +143,7 @@ def learn_diagonal(
         The time at which mean and variance of a feature are as they stand;
         relaxations since then are due.
     clock : float
-        The time: observations up to here.
+        The time: weight of the observations up to here.
     rows : tuple of arrays
         The entries ``(data, indices, indptr)`` of a CSR matrix of shape (n, d) in
         float64, each entry stored once.
@@ -251,10 +155,10 @@ def learn_diagonal(
     """
     data, indices, indptr = rows
     ends = indptr.tolist()
-    for i, (label, count) in enumerate(zip(y.tolist(), counts.tolist(), strict=True)):
+    for i, (label, weight) in enumerate(zip(y.tolist(), weights.tolist(), strict=True)):
         entries = slice(ends[i], ends[i + 1])
         features, values = indices[entries], data[entries]
-        for _ in range(count):
+        for power in _powers(weight):
             relax_features(
                 mean,
                 variance,
@@ -265,40 +169,18 @@ def learn_diagonal(
                 forgetting,
                 features,
             )
-            parts, total = look_diagonal(variance, features, values)
-            if total > 0.0:
+            before = variance[features]
+            parts = before * values * values
+            total = float(parts.sum())
+            if total > CERTAIN:
                 latent = float(mean[features] @ values)
-                gain, kept = probit_step(label, latent, total, noise_variance)
-                move_diagonal(mean, variance, features, values, parts, gain, kept)
-            clock += 1.0
+                gain, kept = probit_step(label, latent, total, noise_variance, power)
+                mean[features] += gain * before * values
+                # 1 - (1 - kept) part / total, as a sum of what cannot be negative.
+                others = (total - parts) / total
+                variance[features] = before * (kept + (1.0 - kept) * others)
+            clock += power
     return clock
-
-
-def look_diagonal(variance, features, values):
-    """Parts of the variance of ``w'x`` by feature, shape (m,), and their sum."""
-    parts = variance[features] * values * values
-    return parts, float(parts.sum())
-
-
-def move_diagonal(mean, variance, features, values, parts, gain, kept):
-    """Take over the moments of one latent value, in place; see `move_root`.
-
-    Parameters
-    ----------
-    mean, variance : array of shape (d,)
-    features : array of int of shape (m,)
-    values : array of shape (m,)
-        What the row has of them.
-    parts : array of shape (m,)
-        As `look_diagonal` gives them; their sum is positive.
-    gain, kept : float
-        See `probit_step`.
-    """
-    before = variance[features]
-    mean[features] += gain * before * values
-    total = parts.sum()
-    # 1 - (1 - kept) part / total, as a sum of what cannot be negative.
-    variance[features] = before * (kept + (1.0 - kept) * ((total - parts) / total))
 
 
 def relax_features(
@@ -313,9 +195,16 @@ def relax_features(
     """
     if forgetting == 1.0:
         return
-    kept = forgetting ** (clock - touched[features])
+    left = forgetting ** (clock - touched[features])
     centre, widest = prior_mean[features], prior_variance[features]
-    mean[features] = kept * mean[features] + (1.0 - kept) * centre
-    kept *= kept
-    variance[features] = kept * variance[features] + (1.0 - kept) * widest
+    mean[features] = left * mean[features] + (1.0 - left) * centre
+    left *= left
+    variance[features] = left * variance[features] + (1.0 - left) * widest
     touched[features] = clock
+
+
+def _powers(weight):
+    """One for every whole unit of a weight, and the rest."""
+    whole = int(weight)
+    rest = weight - whole
+    return chain(repeat(1.0, whole), repeat(rest, int(rest > 0.0)))

@@ -70,7 +70,9 @@ class DoubleLoop(Solver):
             if residuals[-1] <= tol:
                 break
             moments = Separators.of(iterate.posterior)
-            separators = Separators(anderson.propose(separators.values, moments.values))
+            weights = np.sqrt(np.concatenate([problem.counts, problem.counts]))
+            proposal = anderson.propose(separators.values, moments.values, weights)
+            separators = Separators(proposal)
         sites = iterate.sites
         if not problem.model.any_sign and (sites.precision < 0).any():
             # The same at the fixed point, and of the sign that the model takes.

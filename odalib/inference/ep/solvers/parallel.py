@@ -46,7 +46,7 @@ class Parallel(Solver):
             elif waited % PATIENCE == 0:
                 damping = max(damping * DAMPING, FLOOR)
             target = iterate.sites.towards(match.precision, match.shift, damping)
-            target = accelerate(anderson, iterate, target)
+            target = accelerate(anderson, problem.counts, iterate, target)
         return Run(iterate, residuals, False, n_improper)
 
 
@@ -76,13 +76,15 @@ def step(problem, iterate, target):
     )
 
 
-def accelerate(anderson, iterate, target):
+def accelerate(anderson, counts, iterate, target):
     """Extrapolated sites; the target itself where they would be of other sign."""
-    sites, spread = iterate.sites, np.sqrt(iterate.posterior.variance)
+    sites, variance = iterate.sites, iterate.posterior.variance
+    # Copies of a site count as often as they are in the posterior.
+    weights = np.sqrt(np.concatenate([counts, counts]))
     proposal = anderson.propose(
         np.concatenate([sites.precision, sites.shift]),
         np.concatenate([target.precision, target.shift]),
-        np.concatenate([spread**2, spread]),
+        weights * np.concatenate([variance, np.sqrt(variance)]),
     )
     precision, shift = np.split(proposal, 2)
     same_sign = (precision > 0) == (target.precision > 0)
