@@ -7,7 +7,14 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from odalib.estimators._sklearn import check_weights, validate_rows
 
-__all__ = ["announced_classes", "classes_of", "encode", "labelled_rows", "read_labels", "training_rows"]
+__all__ = [
+    "announced_classes",
+    "classes_of",
+    "encode",
+    "labelled_rows",
+    "read_labels",
+    "training_rows",
+]
 
 
 def training_rows(estimator, X, y, sample_weight, *, reset):
@@ -38,18 +45,14 @@ def training_rows(estimator, X, y, sample_weight, *, reset):
         As `validate_rows`, `read_labels` and `check_weights`, and where X and y
         differ in length.
     """
-    rows, labels, weights = labelled_rows(
-        estimator, X, y, sample_weight, reset=reset
-    )
+    rows, labels, weights = labelled_rows(estimator, X, y, sample_weight, reset=reset)
     kept = weights > 0
     if kept.all():
         return rows, labels, weights
     return rows[kept], labels[kept], weights[kept]
 
 
-def labelled_rows(
-    estimator, X, y, sample_weight, *, reset, validate=validate_rows
-):
+def labelled_rows(estimator, X, y, sample_weight, *, reset, validate=validate_rows):
     """Rows, labels and weights as `training_rows`, those of no weight among them."""
     rows = validate(estimator, X, reset=reset)
     labels = read_labels(estimator, y)

@@ -49,7 +49,7 @@ class LatentFunction:
         raise NotImplementedError
 
     def fresh(self):
-        """Same function without sites to start from."""
+        """Give the same function without sites to start from."""
         other = copy(self)
         other.sites = None
         return other

@@ -26,7 +26,7 @@ def features_kept_on_failure(method):
     return guarded
 
 
-class cached_fitted(cached_property):  # noqa: N801
+class cached_fitted(cached_property):
     """Property of a fitted estimator, computed when it is first read."""
 
     def __get__(self, instance, owner=None):

@@ -362,7 +362,7 @@ default='auto'
         return [f.sites for f in before] if same else [None] * len(sides)
 
     def _report_of(self, rows, functions, kernels, parts):
-        """What was found out about the rows; see `Report`."""
+        """Gather what was found out about the rows."""
         n_problems, n_rows = len(functions), len(rows)
         precision, shift = np.zeros((2, n_problems, n_rows))
         loo_mean, loo_variance = np.empty((2, n_rows, n_problems))

@@ -39,7 +39,6 @@ BY_EVIDENCE = ("evidence", "ard")
 FIXED = ("prior_variance", "fit_intercept", "intercept_variance", "multi_class")
 
 
-
 class EPProbitClassifier(BasePropagation):
     """Bayesian linear classifier: probit regression by expectation propagation.
 

@@ -12,8 +12,6 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from odalib.inference.ep.likelihood import Cavity
-from odalib.inference.ep.probit import Probit
 from odalib.kernels.reference import adf as kernels
 
 __all__ = [
@@ -72,6 +70,7 @@ class Belief(ABC):
         mean, variance : array of shape (n,)
         """
 
+    @abstractmethod
     def learn(self, rows, y, weights):
         """Belief after some more rows; this one stays as it is.
 
@@ -82,48 +81,14 @@ class Belief(ABC):
         y : array of shape (n,)
             -1.0 or 1.0.
         weights : array of shape (n,)
-            A weight is the row so many times in succession, at the cost of as many
-            updates; what it has beyond a whole number, r, is one observation of
-            ``likelihood^r``.
+            Positive. A weight is the row so many times in succession, at the cost of
+            as many updates; what it has beyond a whole number, r, is one observation
+            of ``likelihood^r``, which is forgotten as the r-th part of a row.
 
         Returns
         -------
         Belief
         """
-        counts = np.floor(weights).astype(np.intp)
-        rests = weights - counts
-        rows = self._prepared(rows)
-        belief, start = self._copied(), 0
-        for last in np.flatnonzero(rests).tolist():
-            part = slice(start, last + 1)
-            belief = belief._seen(rows[part], y[part], counts[part])
-            belief = belief._seen_once(rows[last : last + 1], y[last], rests[last])
-            start = last + 1
-        return belief._seen(rows[start:], y[start:], counts[start:])
-
-    @abstractmethod
-    def _prepared(self, rows):
-        """Rows as the kernels take them."""
-
-    @abstractmethod
-    def _copied(self):
-        """Belief in arrays of its own, to be written to."""
-
-    @abstractmethod
-    def _seen(self, rows, y, counts):
-        """Belief after rows so many times, in the same arrays."""
-
-    @abstractmethod
-    def _seen_once(self, rows, label, power):
-        """Belief after ``likelihood^power`` of one row, in the same arrays."""
-
-    def _step(self, label, mean, variance, power):
-        """As `kernels.probit_step`, of the likelihood to a power in (0, 1)."""
-        likelihood = Probit(np.array([label]), self.noise_variance, np.array([power]))
-        cavity = Cavity.gaussian(np.array([mean]), np.array([variance]))
-        match = likelihood.match(cavity)
-        gain = (match.mean.item() - mean) / variance
-        return gain, match.variance.item() / variance
 
 
 @dataclass(frozen=True)
@@ -150,22 +115,11 @@ class RootBelief(Belief):
         projected = rows @ self.root
         return rows @ self.mean, np.einsum("ij,ij->i", projected, projected)
 
-    def _prepared(self, rows):
-        return _dense(rows)
-
-    def _copied(self):
-        return replace(self, mean=self.mean.copy(), root=self.root.copy(order="F"))
-
-    def _seen(self, rows, y, counts):
-        kernels.learn_root(self.mean, self.root, rows, y, counts, self.noise_variance)
-        return self
-
-    def _seen_once(self, rows, label, power):
-        projected, variance = kernels.look_root(self.root, rows[0])
-        if variance > kernels.CERTAIN:
-            step = self._step(label, float(rows[0] @ self.mean), variance, power)
-            kernels.move_root(self.mean, self.root, projected, variance, *step)
-        return self
+    def learn(self, rows, y, weights):
+        """Belief after some more rows; see `Belief.learn`."""
+        mean, root = self.mean.copy(), self.root.copy(order="F")
+        kernels.learn_root(mean, root, _dense(rows), y, weights, self.noise_variance)
+        return replace(self, mean=mean, root=root)
 
 
 @dataclass(frozen=True)
@@ -200,49 +154,22 @@ class RelaxingBelief(Belief):
         return rows @ self.mean, variance
 
     def learn(self, rows, y, weights):
-        """Belief after some more rows; see `Belief.learn`.
-
-        Each observation is forgotten as a row is, one of ``likelihood^r`` by
-        ``forgetting^r``.
-        """
-        belief = super().learn(rows, y, weights)
-        # The kernels keep the lower triangle only.
-        lower = np.tril(belief.covariance)
-        return replace(belief, covariance=lower + np.tril(lower, -1).T)
-
-    def _prepared(self, rows):
-        return _dense(rows)
-
-    def _copied(self):
-        covariance = self.covariance.copy(order="F")
-        return replace(self, mean=self.mean.copy(), covariance=covariance)
-
-    def _seen(self, rows, y, counts):
+        """Belief after some more rows; see `Belief.learn`."""
+        mean, covariance = self.mean.copy(), self.covariance.copy(order="F")
         kernels.learn_covariance(
-            self.mean,
-            self.covariance,
+            mean,
+            covariance,
             self.prior.mean,
             self.prior.variance,
             self.forgetting,
-            rows,
+            _dense(rows),
             y,
-            counts,
+            weights,
             self.noise_variance,
         )
-        return self
-
-    def _seen_once(self, rows, label, power):
-        direction, variance = kernels.look_covariance(self.covariance, rows[0])
-        if variance > kernels.CERTAIN:
-            step = self._step(label, float(rows[0] @ self.mean), variance, power)
-            kernels.move_covariance(
-                self.mean, self.covariance, direction, variance, *step
-            )
-        kept = self.forgetting**power
-        kernels.relax(
-            self.mean, self.covariance, self.prior.mean, self.prior.variance, kept
-        )
-        return self
+        # The kernel keeps the lower triangle only.
+        lower = np.tril(covariance)
+        return replace(self, mean=mean, covariance=lower + np.tril(lower, -1).T)
 
 
 @dataclass(frozen=True)
@@ -258,7 +185,7 @@ class DiagonalBelief(Belief):
     touched : array of shape (d,)
         When a weight was last looked at; what it has forgotten since is due.
     clock : float
-        The time: observations up to here.
+        The time: weight of the observations up to here.
     """
 
     forgetting: float
@@ -270,9 +197,18 @@ class DiagonalBelief(Belief):
     @cached_property
     def moments(self):
         """Mean (d,) and variance (d,)."""
-        now = self._copied()
-        now._relax(slice(None))
-        return now.touched_mean, now.touched_variance
+        mean, variance, touched = self._copies()
+        kernels.relax_features(
+            mean,
+            variance,
+            touched,
+            self.clock,
+            self.prior.mean,
+            self.prior.variance,
+            self.forgetting,
+            slice(None),
+        )
+        return mean, variance
 
     def latent(self, rows):
         """Mean and variance of ``w'x`` for every row; see `Belief.latent`."""
@@ -280,54 +216,34 @@ class DiagonalBelief(Belief):
         squares = rows.multiply(rows) if sp.issparse(rows) else np.square(rows)
         return rows @ mean, squares @ variance
 
-    def _prepared(self, rows):
-        return sp.csr_array(rows, dtype=np.float64)
-
-    def _copied(self):
-        return replace(
-            self,
-            touched_mean=self.touched_mean.copy(),
-            touched_variance=self.touched_variance.copy(),
-            touched=self.touched.copy(),
-        )
-
-    def _relax(self, features):
-        kernels.relax_features(
-            self.touched_mean,
-            self.touched_variance,
-            self.touched,
-            self.clock,
-            self.prior.mean,
-            self.prior.variance,
-            self.forgetting,
-            features,
-        )
-
-    def _seen(self, rows, y, counts):
+    def learn(self, rows, y, weights):
+        """Belief after some more rows; see `Belief.learn`."""
+        rows = sp.csr_array(rows, dtype=np.float64)
+        mean, variance, touched = self._copies()
         clock = kernels.learn_diagonal(
-            self.touched_mean,
-            self.touched_variance,
-            self.touched,
+            mean,
+            variance,
+            touched,
             self.clock,
             self.prior.mean,
             self.prior.variance,
             self.forgetting,
             (rows.data, rows.indices, rows.indptr),
             y,
-            counts,
+            weights,
             self.noise_variance,
         )
-        return replace(self, clock=clock)
+        return replace(
+            self,
+            touched_mean=mean,
+            touched_variance=variance,
+            touched=touched,
+            clock=clock,
+        )
 
-    def _seen_once(self, rows, label, power):
-        features, values = rows.indices, rows.data
-        self._relax(features)
-        mean, variance = self.touched_mean, self.touched_variance
-        parts, total = kernels.look_diagonal(variance, features, values)
-        if total > kernels.CERTAIN:
-            step = self._step(label, float(mean[features] @ values), total, power)
-            kernels.move_diagonal(mean, variance, features, values, parts, *step)
-        return replace(self, clock=self.clock + power)
+    def _copies(self):
+        parts = (self.touched_mean, self.touched_variance, self.touched)
+        return tuple(part.copy() for part in parts)
 
 
 def begin(prior, covariance, forgetting=1.0, noise_variance=1.0):

@@ -69,21 +69,25 @@ def maximise_evidence(X, likelihood, groups, first, *, tol, **options):
     # A group whose columns are zero is told nothing: any variance serves.
     scale = np.where(squares > 0, squares, 1.0)
     lowest, highest = np.log([SMALLEST / scale, LARGEST / scale])
-    best, sites = None, None
+    sites = None
 
     def evaluate(log_variances, tol):
-        nonlocal best, sites
+        nonlocal sites
         variances = np.exp(log_variances)[groups]
         model = linear_map(X, prior_belief(variances))
         inference = infer(model, likelihood, start=sites, tol=tol, **options)
-        sites, best = inference.sites, EvidenceSearch(variances, inference)
-        moved, told = inference.posterior.learnt()
+        sites = inference.sites
+        return EvidenceSearch(variances, inference)
+
+    def by_group(search):
+        moved, told = search.inference.posterior.learnt()
         return np.bincount(groups, moved), np.bincount(groups, told)
 
     leaders = np.unique(groups, return_index=True)[1]
     log_variances = np.clip(np.log(first[leaders]), lowest, highest)
     for _ in range(FIRST_STEPS):
-        moved, told = evaluate(log_variances, max(tol, FIRST_TOL))
+        last = evaluate(log_variances, max(tol, FIRST_TOL))
+        moved, told = by_group(last)
         known = (moved > 0) & (told > 0)
         log_variances[known] += np.log(moved[known] / told[known])
         log_variances = np.clip(log_variances, lowest, highest)
@@ -93,8 +97,10 @@ def maximise_evidence(X, likelihood, groups, first, *, tol, **options):
     units = np.sqrt(2.0 / sizes)
 
     def negative(scaled):
-        moved, told = evaluate(scaled * units, tol)
-        return -best.inference.log_evidence, 0.5 * (told - moved) * units
+        nonlocal last
+        last = evaluate(scaled * units, tol)
+        moved, told = by_group(last)
+        return -last.inference.log_evidence, 0.5 * (told - moved) * units
 
     found = minimize(
         negative,
@@ -104,9 +110,9 @@ def maximise_evidence(X, likelihood, groups, first, *, tol, **options):
         bounds=np.transpose([lowest, highest] / units),
         options={
             "gtol": SLOPE_TOL,
-            "ftol": GAIN_TOL / max(1.0, abs(best.inference.log_evidence)),
+            "ftol": GAIN_TOL / max(1.0, abs(last.inference.log_evidence)),
         },
     )
-    if not np.array_equal(np.exp(found.x * units)[groups], best.variances):
-        evaluate(found.x * units, tol)
-    return best
+    if np.array_equal(np.exp(found.x * units)[groups], last.variances):
+        return last
+    return evaluate(found.x * units, tol)

@@ -77,11 +77,11 @@ def average(beliefs):
         return first
     means, covariances = zip(*(belief.moments for belief in beliefs), strict=True)
     mean = np.mean(means, axis=0)
-    deviations = np.array(means) - mean
+    deviations = means - mean
     if isinstance(first, RootBelief):
         # By a QR decomposition, that roots keep their digits.
         stacked = np.vstack([*(belief.root.T for belief in beliefs), deviations])
-        root = np.linalg.qr(stacked / np.sqrt(len(beliefs)), mode="r").T
+        root = np.linalg.qr(stacked / np.sqrt(len(beliefs))).R.T
         return replace(first, mean=mean, root=root)
     spread = np.mean(covariances, axis=0)
     if isinstance(first, RelaxingBelief):

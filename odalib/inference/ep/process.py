@@ -86,7 +86,7 @@ class InducingBasis:
         self.map = vectors[:, kept] / np.sqrt(values[kept])
 
     def features(self, cross, prior_variance):
-        """What the inducing points tell of latent values, and what they do not.
+        """Split latent values into what inducing points tell of them, and the rest.
 
         Parameters
         ----------
@@ -172,9 +172,7 @@ class InducedProcess:
         solved = self._features @ basis.map.T
         root = inference.posterior.belief.root
         projected = (self._features @ root) * precision[:, np.newaxis]
-        diagonal = 0.5 * (
-            weights**2 - precision + column_squares(projected.T)
-        )
+        diagonal = 0.5 * (weights**2 - precision + column_squares(projected.T))
         cross = 0.5 * (
             np.outer(weights, weights @ solved)
             - precision[:, np.newaxis] * solved

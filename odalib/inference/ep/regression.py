@@ -80,6 +80,6 @@ def regress_by_evidence(X, y, row_weights, groups, first, **options):
 
 
 def weighted_probit(y, row_weights):
-    """Copies of the sites, and a likelihood with the powers of weights below one."""
+    """Turn weights into copies of sites, and powers of a likelihood."""
     counts, powers = split_weights(row_weights)
     return counts, Probit(y) if np.all(powers == 1.0) else Probit(y, power=powers)

@@ -107,9 +107,7 @@ def learn_covariance(
             variance = float(row @ direction)
             if variance > CERTAIN:
                 latent = float(row @ mean)
-                gain, kept = probit_step(
-                    label, latent, variance, noise_variance, power
-                )
+                gain, kept = probit_step(label, latent, variance, noise_variance, power)
                 mean += gain * direction
                 loss = (kept - 1.0) / variance
                 dsyr(loss, direction, a=covariance, lower=True, overwrite_a=True)

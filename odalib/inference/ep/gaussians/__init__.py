@@ -1,4 +1,4 @@
-"""Gaussian models: marginals and normaliser of a Gaussian prior times Gaussian sites."""
+"""Gaussian models: what a Gaussian prior times Gaussian sites amounts to."""
 
 from odalib.inference.ep.gaussians.covariance import Covariance
 from odalib.inference.ep.gaussians.linear import linear_map

@@ -44,7 +44,7 @@ class Covariance(GaussianModel):
         self.covariance = covariance
         self.mean = np.zeros(self.n_sites) if mean is None else mean
 
-    def posterior(self, precision, shift):  # noqa: D102
+    def posterior(self, precision, shift):
         return CovariancePosterior(self, precision, shift)
 
 
@@ -144,12 +144,12 @@ class CovariancePosterior(Posterior):
         inverse *= self._root[:, np.newaxis]
         return inverse
 
-    def covariance(self):  # noqa: D102
+    def covariance(self):
         K = self._model.covariance
         inner = self._inverse_factor @ (self._root[:, np.newaxis] * K)
         return K - inner.T @ inner
 
-    def moving(self):  # noqa: D102
+    def moving(self):
         return DenseMoving(self.mean, self.covariance())
 
 

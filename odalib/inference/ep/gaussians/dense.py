@@ -23,14 +23,14 @@ class DenseMoving(MovingPosterior):
         # The layout that the products below update in place.
         self._covariance = np.asfortranarray(covariance)
 
-    def block(self, sites):  # noqa: D102
+    def block(self, sites):
         return self.mean[sites], self._covariance[sites, sites]
 
-    def local(self, sites):  # noqa: D102
+    def local(self, sites):
         mean, covariance = self.block(sites)
         return DenseMoving(mean, covariance.copy())
 
-    def update(self, sites, precision, shift):  # noqa: D102
+    def update(self, sites, precision, shift):
         # With S the covariance of the block, E = (I + S dT)^-1 and c the columns of
         # the block, the covariance loses c dT E c', and the mean gains
         # c E' (dN - dT m).

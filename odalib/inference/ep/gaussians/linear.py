@@ -19,7 +19,6 @@ from odalib.inference.ep.gaussians.weights import (
     dense_factor,
     prior_belief,
     scale_rows,
-    spans,
     stack_rows,
 )
 
@@ -48,7 +47,7 @@ def linear_map(X, belief):
 
 
 def of_any_sign(model):
-    """Same prior of the latent values, taking site precisions of any sign."""
+    """Give the same prior as a model that takes site precisions of any sign."""
     if model.any_sign:
         return model
     values, vectors = np.linalg.eigh(model.covariance)
@@ -76,7 +75,7 @@ class WeightSpace(GaussianModel):
         self.belief = belief
         self.prior_mean = X @ belief.mean if prior_mean is None else prior_mean
 
-    def posterior(self, precision, shift):  # noqa: D102
+    def posterior(self, precision, shift):
         return WeightPosterior(self, precision, shift)
 
 
@@ -111,7 +110,7 @@ class WeightPosterior(Posterior):
         return self.belief.latent(self._model.X)[1]
 
     def learnt(self):
-        """What the data tell of every weight, in units of its prior variance v.
+        """Tell what the data say of every weight, in units of its prior variance v.
 
         Of independent weights of prior mean zero.
 
@@ -125,11 +124,11 @@ class WeightPosterior(Posterior):
         told = 1.0 - self.belief.marginals() * precision
         return self.belief.mean**2 * precision, told
 
-    def covariance(self):  # noqa: D102
+    def covariance(self):
         projected = dense(self._model.X @ self.belief.root)
         return projected @ projected.T
 
-    def moving(self):  # noqa: D102
+    def moving(self):
         return WeightMoving(self._model.X, self.mean, self.belief.root.copy())
 
 
@@ -157,16 +156,16 @@ class WeightMoving(MovingPosterior):
         rows = self._X[sites]
         return self._mean[sites] + rows @ self._step, dense(rows @ self._root)
 
-    def block(self, sites):  # noqa: D102
+    def block(self, sites):
         mean, projected = self._project(sites)
         return mean, projected @ projected.T
 
-    def local(self, sites):  # noqa: D102
+    def local(self, sites):
         mean, projected = self._project(sites)
-        rows = np.linalg.qr(projected.T, mode="r").T
+        rows = np.transpose(np.linalg.qr(projected.T, mode="r"))
         return WeightMoving(rows, mean, np.eye(rows.shape[1]))
 
-    def update(self, sites, precision, shift):  # noqa: D102
+    def update(self, sites, precision, shift):
         mean, projected = self._project(sites)
         if len(projected) == 1:
             length = np.sqrt(projected @ projected.T)
@@ -204,7 +203,7 @@ class GramSpace(Covariance):
         self.X = X
         self.belief = belief
 
-    def posterior(self, precision, shift):  # noqa: D102
+    def posterior(self, precision, shift):
         return GramPosterior(self, precision, shift)
 
 
@@ -222,7 +221,7 @@ class GramPosterior(CovariancePosterior):
         )
 
     def learnt(self):
-        """What the data tell of every weight, as `WeightPosterior.learnt`."""
+        """Tell what the data say of every weight, as `WeightPosterior.learnt`."""
         variances = self._model.belief.variances
         pulled = self.weights @ self._model.X
         inner = self._inverse_factor @ scale_rows(self._model.X, self._root)

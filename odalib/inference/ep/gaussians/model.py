@@ -22,8 +22,8 @@ class Posterior(ABC):
 
     Attributes
     ----------
-    mean, variance : array of shape (n,)
-        Marginals of the latent values.
+    mean : array of shape (n,)
+        Of the latent values.
     log_normaliser : float
         Log integral of the prior times ``exp(-precision f^2 / 2 + shift f)`` of every
         site. A prior of the latent values is normalised; one given by its precision
@@ -31,8 +31,12 @@ class Posterior(ABC):
     """
 
     mean: np.ndarray
-    variance: np.ndarray
     log_normaliser: float
+
+    @property
+    @abstractmethod
+    def variance(self) -> np.ndarray:
+        """Marginal variances of the latent values, shape (n,)."""
 
     @abstractmethod
     def moving(self) -> "MovingPosterior":

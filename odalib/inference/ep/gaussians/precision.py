@@ -32,7 +32,7 @@ class Precision(GaussianModel):
         self.precision = precision
         self.shift = np.zeros(self.n_sites) if shift is None else shift
 
-    def posterior(self, precision, shift):  # noqa: D102
+    def posterior(self, precision, shift):
         return PrecisionPosterior(self, precision, shift)
 
     def first_precision(self):
@@ -73,8 +73,8 @@ class PrecisionPosterior(Posterior):
         """Marginal variances, shape (n,)."""
         return np.diag(self._covariance)
 
-    def covariance(self):  # noqa: D102
+    def covariance(self):
         return self._covariance
 
-    def moving(self):  # noqa: D102
+    def moving(self):
         return DenseMoving(self.mean, self._covariance.copy(order="F"))

@@ -96,7 +96,7 @@ class RowsBelief(WeightBelief):
         covariance -= told.T @ told
         return rows @ self.mean, covariance
 
-    def latent(self, rows):  # noqa: D102
+    def latent(self, rows):
         variance = np.empty(rows.shape[0])
         for span in spans(rows):
             block = rows[span]
@@ -105,15 +105,15 @@ class RowsBelief(WeightBelief):
             variance[span] = prior - told
         return rows @ self.mean, variance
 
-    def marginals(self):  # noqa: D102
+    def marginals(self):
         return self.variances - column_squares(self._told(self._scaled_rows))
 
-    def covariance(self):  # noqa: D102
+    def covariance(self):
         told = self._told(self._scaled_rows)
         return np.diag(self.variances) - told.T @ told
 
     def as_dense(self):
-        """Same belief, as a triangular factor of its precision."""
+        """Give the same belief, as a triangular factor of its precision."""
         return DenseBelief(
             self.mean, stacked_factor(np.diag(self.variances**-0.5), [self.rows])
         )
@@ -143,17 +143,17 @@ class DenseBelief(WeightBelief):
         """Of the precision."""
         return 2.0 * float(np.log(np.abs(np.diag(self.factor))).sum())
 
-    def latent(self, rows):  # noqa: D102
+    def latent(self, rows):
         variance = np.empty(rows.shape[0])
         for span in spans(rows):
             projected = rows[span] @ self.root
             variance[span] = row_products(projected, projected)
         return rows @ self.mean, variance
 
-    def marginals(self):  # noqa: D102
+    def marginals(self):
         return row_products(self.root, self.root)
 
-    def covariance(self):  # noqa: D102
+    def covariance(self):
         return self.root @ self.root.T
 
     def as_dense(self):
@@ -237,7 +237,7 @@ def spans(X):
 
 
 def dense(matrix):
-    """A matrix, dense."""
+    """Make a matrix dense."""
     return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
 
 

@@ -39,7 +39,7 @@ class DoubleLoop(Solver):
     energy is dropped for the moments themselves, which cannot.
     """
 
-    def refuse(self, problem):  # noqa: D102
+    def refuse(self, problem):
         n = problem.model.n_sites
         if n > LARGEST:
             raise ValueError(
@@ -47,7 +47,7 @@ class DoubleLoop(Solver):
                 f"and takes up to {LARGEST} sites; there are {n}. Use 'blocked'."
             )
 
-    def run(self, problem, sites, tol, max_iter):  # noqa: D102
+    def run(self, problem, sites, tol, max_iter):
         if sites is None:
             # Separators as wide as the prior would bound every site's precision.
             first = problem.iterate(problem.first_sites())
@@ -56,7 +56,8 @@ class DoubleLoop(Solver):
         free = replace(problem, model=of_any_sign(problem.model))
         iterate = free.iterate(sites)
         moments = separators = Separators.of(iterate.posterior)
-        residuals, energy, anderson = [], np.inf, Anderson()
+        residuals: list[float] = []
+        energy, anderson = np.inf, Anderson()
         while len(residuals) < max_iter:
             point = Inner(free, separators).minimise(iterate.sites, tol / 10)
             if point is None or point.energy > energy + SLACK * abs(energy):

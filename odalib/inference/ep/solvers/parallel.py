@@ -25,41 +25,41 @@ class Parallel(Solver):
     to no posterior at all, is halved until it is none, and the damping with it.
     """
 
-    def run(self, problem, sites, tol, max_iter):  # noqa: D102
-        iterate = None
+    def run(self, problem, sites, tol, max_iter):
         target = laplace_sites(problem) if sites is None else sites
         damping, best, waited, n_improper = 1.0, np.inf, 0, 0
-        residuals, anderson = [], Anderson()
-        while len(residuals) < max_iter:
-            iterate, halvings = step(problem, iterate, target)
+        residuals: list[float] = []
+        anderson = Anderson()
+        iterate, halvings = step(problem, problem.first_sites(), target)
+        while True:
             n_improper += halvings
             damping = max(damping * 0.5**halvings, FLOOR)
             match = problem.likelihood.match(iterate.cavity)
             residuals.append(iterate.residual(match))
-            if residuals[-1] <= tol:
-                return Run(iterate, residuals, True, n_improper)
+            converged = residuals[-1] <= tol
+            if converged or len(residuals) == max_iter:
+                return Run(iterate, residuals, converged, n_improper)
             waited += 1
             if residuals[-1] <= best / 2:
                 best, waited = residuals[-1], 0
             elif waited == PATIENCE * STALLED:
-                break
+                return Run(iterate, residuals, False, n_improper)
             elif waited % PATIENCE == 0:
                 damping = max(damping * DAMPING, FLOOR)
             target = iterate.sites.towards(match.precision, match.shift, damping)
             target = accelerate(anderson, problem.counts, iterate, target)
-        return Run(iterate, residuals, False, n_improper)
+            iterate, halvings = step(problem, iterate.sites, target)
 
 
-def step(problem, iterate, target):
+def step(problem, origin, target):
     """Iterate at the target, or as far towards it as cavities are proper.
 
     Returns
     -------
     iterate : Iterate
     halvings : int
-        Of the way from the present iterate, or from the first sites.
+        Of the way from the origin, sites whose cavities are proper.
     """
-    origin = problem.first_sites() if iterate is None else iterate.sites
     for halvings in range(RETREATS):
         try:
             reached = problem.iterate(target)

@@ -47,7 +47,7 @@ class Problem:
     likelihood: Likelihood
     counts: np.ndarray
 
-    def iterate(self, sites):
+    def iterate(self, sites: Sites) -> "Iterate":
         """Posterior and cavities of the given sites."""
         posterior = self.model.posterior(
             self.counts * sites.precision, self.counts * sites.shift
@@ -112,8 +112,10 @@ class Solver(ABC):
         """Raise a ValueError that names what in the problem does not fit."""
 
     @abstractmethod
-    def run(self, problem: Problem, sites: Sites | None, tol: float, max_iter: int):
-        """Iterate until the residual is at most ``tol``; returns a `Run`."""
+    def run(
+        self, problem: Problem, sites: Sites | None, tol: float, max_iter: int
+    ) -> Run:
+        """Iterate until the residual is at most ``tol``."""
 
 
 def site_residual(match, sites, mean, variance):

@@ -25,9 +25,10 @@ class Sequential(Solver):
     def __init__(self, block_size):
         self.block_size = block_size
 
-    def run(self, problem, sites, tol, max_iter):  # noqa: D102
+    def run(self, problem, sites, tol, max_iter):
         sites = problem.first_sites() if sites is None else sites
-        residuals, n_improper = [], 0
+        residuals: list[float] = []
+        n_improper = 0
         while len(residuals) < max_iter:
             iterate = problem.iterate(sites)
             improper = problem.improper(iterate.cavity)
@@ -49,7 +50,7 @@ class SinglePass(Solver):
     The result depends on the order of the sites, and so does its evidence.
     """
 
-    def run(self, problem, sites, tol, max_iter):  # noqa: D102
+    def run(self, problem, sites, tol, max_iter):
         iterate = problem.iterate(problem.first_sites())
         sites, skipped = sweep(problem, iterate, block_size=64)
         return Run(problem.iterate(sites), [], True, skipped)
