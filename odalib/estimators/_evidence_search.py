@@ -11,8 +11,12 @@ from odalib.inference.ep.gaussians.model import LostDefiniteness
 
 __all__ = ["settled"]
 
-# Slope of the log evidence in the log of a hyperparameter, at which a search ends.
-SLOPE_TOL = 1e-3
+# Where a search ends: by its slope in the log of a hyperparameter the log evidence is
+# the largest there is to about half its square; or a step gains next to nothing.
+SLOPE_TOL, GAIN_TOL = 1e-3, 1e-6
+# Residual of the sites on the way: the log evidence is stationary in them, and so
+# exact to about its square.
+SEARCH_TOL = 1e-4
 
 
 def settled(function, kernel, optimizer, n_restarts, random_state):
@@ -42,9 +46,11 @@ def settled(function, kernel, optimizer, n_restarts, random_state):
             "hyperparameters; make them finite."
         )
 
+    rough = function.with_tol(SEARCH_TOL)
+
     def objective(theta, eval_gradient=True):
         try:
-            value, slopes = function.evaluate(
+            value, slopes = rough.evaluate(
                 kernel.clone_with_theta(theta), eval_gradient
             )
         except LostDefiniteness:
@@ -58,6 +64,7 @@ def settled(function, kernel, optimizer, n_restarts, random_state):
     theta, _ = min(found, key=lambda end: end[1])
     best = kernel.clone_with_theta(theta)
     warn_at_bounds(best)
+    function.sites = rough.sites
     function.settle(best)
     return best
 
@@ -66,13 +73,19 @@ def minimise(objective, start, bounds, optimizer):
     """Theta of smallest objective, and its value."""
     if callable(optimizer):
         return optimizer(objective, start, bounds=bounds)
+    value, slopes = objective(start)
+    # The first step is as long as the slope: at most one, in these units.
+    unit = max(1.0, np.linalg.norm(slopes))
     end = minimize(
-        objective,
+        lambda theta: tuple(part / unit for part in objective(theta)),
         start,
         method="L-BFGS-B",
         jac=True,
         bounds=bounds,
-        options={"gtol": SLOPE_TOL},
+        options={
+            "gtol": SLOPE_TOL / unit,
+            "ftol": GAIN_TOL / max(1.0, abs(value)),
+        },
     )
     if end.status == 1:
         warnings.warn(
@@ -81,4 +94,4 @@ def minimise(objective, start, bounds, optimizer):
             ConvergenceWarning,
             stacklevel=2,
         )
-    return end.x, end.fun
+    return end.x, end.fun * unit

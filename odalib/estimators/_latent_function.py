@@ -48,6 +48,12 @@ class LatentFunction:
         """Infer with a kernel, whose covariance is looked at closely."""
         raise NotImplementedError
 
+    def with_tol(self, tol):
+        """Give the same function, to infer up to another residual."""
+        other = copy(self)
+        other.options = {**self.options, "tol": tol}
+        return other
+
     def fresh(self):
         """Give the same function without sites to start from."""
         other = copy(self)

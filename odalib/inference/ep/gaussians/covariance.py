@@ -3,7 +3,7 @@
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dtrtri
+from scipy.linalg.lapack import dlauum, dpotrf, dpotrs, dtrtri
 
 from odalib.inference.ep.gaussians.dense import DenseMoving
 from odalib.inference.ep.gaussians.model import (
@@ -19,7 +19,7 @@ __all__ = ["Covariance", "CovariancePosterior", "check_covariance"]
 # is added to the diagonal: rounding leaves semidefinite ones so.
 JITTER = 1e-8
 # Share of its information that a site must give for `1 - share` to keep its digits.
-DIVISIBLE = 1e-4
+DIVISIBLE = 1e-6
 
 
 class Covariance(GaussianModel):
@@ -94,7 +94,7 @@ class CovariancePosterior(Posterior):
 
     def _solve(self, right):
         """``B^-1 right``."""
-        return self._inverse_factor.T @ (self._inverse_factor @ right)
+        return dpotrs(self._factor, right, lower=1)[0]
 
     @cached_property
     def _inverse_factor(self):
@@ -139,7 +139,7 @@ class CovariancePosterior(Posterior):
     @cached_property
     def reduction(self):
         """``R = S^(1/2) B^-1 S^(1/2)``, shape (n, n)."""
-        inverse = symmetric(dpotri(self._factor, lower=1)[0])
+        inverse = symmetric(dlauum(self._inverse_factor, lower=1)[0])
         inverse *= self._root
         inverse *= self._root[:, np.newaxis]
         return inverse

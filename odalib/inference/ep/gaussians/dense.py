@@ -1,7 +1,7 @@
 """A posterior that holds the covariance of all latent values, and moves it."""
 
 import numpy as np
-from scipy.linalg.blas import dgemm
+from scipy.linalg.blas import dgemm, dger
 
 from odalib.inference.ep.gaussians.model import MovingPosterior
 
@@ -28,15 +28,23 @@ class DenseMoving(MovingPosterior):
 
     def local(self, sites):
         mean, covariance = self.block(sites)
-        return DenseMoving(mean, covariance.copy())
+        return DenseMoving(mean, covariance.copy(order="F"))
 
     def update(self, sites, precision, shift):
         # With S the covariance of the block, E = (I + S dT)^-1 and c the columns of
         # the block, the covariance loses c dT E c', and the mean gains
         # c E' (dN - dT m).
         mean, covariance = self.block(sites)
-        gain = np.linalg.inv(np.eye(len(precision)) + covariance * precision)
         columns = self._covariance[:, sites].copy(order="F")
+        if len(precision) == 1:
+            gain = 1.0 / (1.0 + covariance[0, 0] * precision[0])
+            column = columns[:, 0]
+            self.mean += column * (gain * (shift[0] - precision[0] * mean[0]))
+            dger(
+                -precision[0] * gain, column, column, a=self._covariance, overwrite_a=1
+            )
+            return
+        gain = np.linalg.inv(np.eye(len(precision)) + covariance * precision)
         self.mean += columns @ (gain.T @ (shift - precision * mean))
         dgemm(
             -1.0,
