@@ -110,7 +110,8 @@ class Beliefs:
 
     def latent(self, X):
         """Means and variances of the latent values of rows, (n, n_problems) each."""
-        rows = self._with_intercept(X)
+        # In float32, squares of entries may overflow.
+        rows = self._with_intercept(X).astype(np.float64, copy=False)
         parts = zip(*(belief.latent(rows) for belief in self.of_problems), strict=True)
         return tuple(np.column_stack(part) for part in parts)
 

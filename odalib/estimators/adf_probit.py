@@ -18,7 +18,7 @@ from odalib.estimators._labels import (
 from odalib.estimators._multiclass import BaseProbitClassifier, Decomposition
 from odalib.estimators._prior import check_latent_range, weight_variances
 from odalib.estimators._sklearn import Interval, StrOptions, fit_context
-from odalib.estimators._state import features_kept_on_failure
+from odalib.estimators._state import features_kept_on_failure, refuse_changes
 from odalib.estimators._threads import single_threaded_blas
 from odalib.inference.ep.orderings import draw_order
 
@@ -26,8 +26,8 @@ __all__ = ["ADFProbitClassifier"]
 
 # One for a unit of weight; of more, the unit is a mistake.
 MAX_UPDATES = 1e8
-# Parameters that a belief is made of.
-FORM = (
+# What a stream is built on, and cannot change under way.
+FIXED = (
     "prior_variance",
     "fit_intercept",
     "intercept_variance",
@@ -52,8 +52,7 @@ class ADFProbitClassifier(BaseProbitClassifier):
     fit_intercept : bool, default=True
         Whether to learn an intercept.
     intercept_variance : float, default=10.0
-        Prior variance of the intercept: wider than that of the weights, so that rare
-        classes are learnt fast.
+        Prior variance of the intercept; wide enough for one class in a thousand.
     multi_class : {'ovo', 'ovr'}, default='ovo'
         More than two classes: a problem for every pair of classes, whose
         probabilities are coupled; or one for every class against the others, whose
@@ -65,8 +64,10 @@ class ADFProbitClassifier(BaseProbitClassifier):
     forgetting : float, default=1.0
         In (0, 1]. After each row the mean keeps this share of its difference from the
         prior, and the covariance the square of it, so that about the last
-        ``1 / (1 - forgetting)`` rows count. 1 forgets nothing. A problem of two
-        classes forgets by the rows of these.
+        ``1 / (1 - forgetting)`` rows count; 1 forgets nothing. Each row so adds
+        ``1 - forgetting**2`` prior variances to what is uncertain: to follow a slow
+        drift, lower ``prior_variance`` as well. A problem of two classes forgets by
+        the rows of these.
     n_orderings : int, default=1
         `fit` goes through the rows in so many orders, which costs so many times as
         much, and averages: the result depends less on the order, and what the orders
@@ -93,12 +94,15 @@ class ADFProbitClassifier(BaseProbitClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X has column names that are all strings.
 
+    See Also
+    --------
+    EPProbitClassifier : The same model, where the rows are at hand.
+
     Notes
     -----
-    The result depends on the order of the rows, and with it the evidence, which is
-    therefore not given. Of rows seen many times the belief is too narrow by little,
-    and of few rows in a bad order its mean may be off by much; where the rows are at
-    hand, expectation propagation visits them until their order does not matter.
+    The result depends on the order of the rows, as would the evidence, which is
+    therefore not given. Sorted rows, as by their labels, are the worst: in a stream
+    that comes sorted, shuffle as much as memory allows.
 
     References
     ----------
@@ -113,7 +117,7 @@ class ADFProbitClassifier(BaseProbitClassifier):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> classifier = ADFProbitClassifier(random_state=0).fit(scale(X), y)
     >>> round(classifier.score(scale(X), y), 3)
-    0.986
+    0.989
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -267,7 +271,7 @@ class ADFProbitClassifier(BaseProbitClassifier):
         if not first:
             # scikit-learn validates before the first rows of a stream only.
             self._validate_params()
-            self._check_form()
+            refuse_changes(self, self._fixed)
         rows, labels, weights = training_rows(self, X, y, sample_weight, reset=first)
         classes = announced_classes(self, classes, None if first else self.classes_)
         codes = encode(labels, classes)
@@ -312,20 +316,8 @@ class ADFProbitClassifier(BaseProbitClassifier):
         self.classes_ = classes
         self._decomposition = beliefs.decomposition
         self._beliefs = beliefs
-        self._form = {name: copy(getattr(self, name)) for name in FORM}
+        self._fixed = {name: copy(getattr(self, name)) for name in FIXED}
         return self
-
-    def _check_form(self):
-        changed = [
-            name
-            for name in FORM
-            if not np.array_equal(getattr(self, name), self._form[name])
-        ]
-        if changed:
-            raise ValueError(
-                f"{', '.join(changed)} cannot change in mid-stream, where the belief "
-                "is made of it already; call fit to begin anew."
-            )
 
     def _latent(self, rows):
         return self._beliefs.latent(rows)

@@ -63,7 +63,8 @@ def check_memory_layout_does_not_matter(subject):
     for name, Z in _layouts(X):
         for how, model in _models(subject, Z, y).items():
             message, plain = f"{how} on {name} rows", models[how]
-            assert_close(canonical(model, X), canonical(plain, X), message)
+            rtol = subject.within(1e-9)
+            assert_close(canonical(model, X), canonical(plain, X), message, rtol=rtol)
             assert_close(answers(plain, Z), answers(plain, X), f"answers: {message}")
 
 
@@ -108,7 +109,12 @@ def check_float32_is_kept(subject):
         Z = X.astype(dtype)
         for how, model in _models(subject, Z, y).items():
             said = canonical(model, Z)
-            kept = ("transform", "predict_proba", "predict_log_proba")
+            kept = (
+                "transform",
+                "predict_proba",
+                "predict_log_proba",
+                "decision_function",
+            )
             found = {
                 name: said[name].dtype
                 for name in (*kept, "cluster_centers_")
@@ -169,7 +175,8 @@ def check_containers_do_not_matter(subject):
         for how, model in _models(subject, *rows).items():
             # Frames hold their columns one by one, and order is in the last bits.
             said, expected = answers(model, rows[0]), answers(models[how], X)
-            assert_close(said, expected, f"{how} on {name}")
+            rtol = subject.within(1e-9)
+            assert_close(said, expected, f"{how} on {name}", rtol=rtol)
 
 
 def _sparse_forms(X):
@@ -204,10 +211,10 @@ def check_sparse_rows_give_what_dense_rows_give(subject):
     """Every sparse format, also untidy, agrees with the dense rows."""
     X, y = subject.counts()
     if subject.domain in ("real", "non-negative"):
-        X[X < 20.0] = 0.0
+        X[X < X.mean()] = 0.0
     models = _models(subject, X, y)
     for name, Z in _sparse_forms(X):
-        rtol = 1e-4 if Z.dtype == np.float32 else 1e-7
+        rtol = 1e-4 if Z.dtype == np.float32 else subject.within(1e-7)
         for how, model in _models(subject, Z, y).items():
             message, dense = f"{how} on {name}", models[how]
             assert_close(canonical(model, Z), canonical(dense, X), message, rtol=rtol)
@@ -242,7 +249,7 @@ def check_inputs_are_left_alone(subject):
     if subject.has("sparse"):
         forms += [sp.csr_array(X), _untidy(X), sp.csc_array(X), sp.coo_array(X)]
     for Z in forms:
-        weight = np.linspace(0.5, 2.0, len(y))
+        weight = np.where(np.arange(len(y)) % 12, 2.0, 0.5)
         given = {"X": Z, "y": y, "sample_weight": weight}
         untouched = copy.deepcopy(given)
         for model in _models(subject, Z, y, weight).values():

@@ -47,7 +47,7 @@ def check_the_global_random_state_is_left_alone(subject):
 @needs("n_jobs")
 def check_threads_change_no_bit(subject):
     """Any ``n_jobs`` gives the same bits in ``fit``, in a stream and in answers."""
-    X, y = subject.cloud(3000)
+    X, y = subject.cloud(3000 if subject.gathers else 60)
     one = subject.make(n_jobs=1)
     two = subject.make(n_jobs=2)
     assert_same_model(one.fit(X, y), two.fit(X, y), X, "n_jobs changes fit")
@@ -81,8 +81,9 @@ def check_row_order_is_free(subject):
     order = np.random.default_rng(5).permutation(len(X))
     model = subject.make().fit(X, y)
     shuffled = subject.make().fit(X[order], y[order])
+    rtol = subject.within(1e-7)
     assert_close(
-        canonical(shuffled, X), canonical(model, X), "shuffled rows", rtol=1e-7
+        canonical(shuffled, X), canonical(model, X), "shuffled rows", rtol=rtol
     )
     if subject.has("clusterer"):
         assert_same_partition(shuffled.labels_, model.labels_[order], "shuffled rows")
@@ -112,8 +113,9 @@ def check_weight_is_repetition(subject):
     weight = np.random.default_rng(6).integers(0, 4, len(X))
     weighted = subject.make().fit(X, y, sample_weight=weight)
     repeated = subject.make().fit(X.repeat(weight, axis=0), y.repeat(weight))
+    rtol = subject.within(1e-7)
     assert_close(
-        canonical(weighted, X), canonical(repeated, X), "weighted rows", rtol=1e-7
+        canonical(weighted, X), canonical(repeated, X), "weighted rows", rtol=rtol
     )
     if subject.has("clusterer"):
         np.testing.assert_allclose(weighted.inertia_, repeated.inertia_, rtol=1e-9)

@@ -38,8 +38,24 @@ class Subject:
     sklearn_checks : bool, default=True
         Whether scikit-learn's own checks mean something for the estimator: their
         data are of both signs or, by its tag, not negative.
-    chunk_rtol : float, default=0.0
-        How far two cuts of the same stream may differ. Zero asks for equal bits.
+    cut_atol : float, default=0.0
+        How far probabilities may differ between two cuts of the same stream into
+        calls. Zero asks for equal bits of everything.
+    streams : bool, default=True
+        Whether its parameters allow ``partial_fit``, where it has that method.
+    fits_calls : bool, default=False
+        Whether a call of ``partial_fit`` is a fit of its rows, with what came before
+        as the prior, so that one call with all rows is ``fit``.
+    gathers : bool, default=True
+        Whether rows may gather in a stream before the estimator learns online.
+    any_width : bool, default=True
+        Whether its parameters suit every number of features.
+    fit_rtol : float, default=0.0
+        How far fits of the same rows in another order or memory may differ, where
+        that is more than rounding explains: iterations end within a tolerance.
+    rate : float, default=1.0
+        Factor of the entries of `counts`. Below one for estimators with a prior,
+        which entries of a hundred contradict.
     """
 
     name: str
@@ -50,7 +66,13 @@ class Subject:
     homogeneous: bool = True
     classes_grow: bool = False
     sklearn_checks: bool = True
-    chunk_rtol: float = 0.0
+    cut_atol: float = 0.0
+    streams: bool = True
+    fits_calls: bool = False
+    gathers: bool = True
+    any_width: bool = True
+    fit_rtol: float = 0.0
+    rate: float = 1.0
 
     def make(self, **params):
         """Return a fresh, unfitted clone, of a fixed seed unless told otherwise."""
@@ -90,6 +112,8 @@ class Subject:
             "sample_weight": has_fit_parameter(self.estimator, "sample_weight"),
             "sparse": tags.input_tags.sparse,
             "order_free": self.order_free,
+            "fits_calls": self.fits_calls,
+            "partial_fit": self.streams and hasattr(self.estimator, "partial_fit"),
             "homogeneous": self.homogeneous,
             "domain": bool(self.domain_error),
             "unbounded": self.domain != "unit",
@@ -100,6 +124,10 @@ class Subject:
             hasattr(self.estimator, capability)
             or capability in self.estimator.get_params()
         )
+
+    def within(self, rounding):
+        """Relative tolerance of fits of the same rows, given that of their sums."""
+        return max(rounding, self.fit_rtol)
 
     def groups(self, n_samples=120, seed=0):
         """Well separated groups of unequal shape: X (n, 3) and the group of each row.
@@ -120,7 +148,7 @@ class Subject:
         rng = np.random.default_rng(seed)
         if self.domain == "unit":
             return rng.binomial(1, _RATES[y] / 100.0).astype(float), y
-        return 1.0 + rng.poisson(_RATES[y]), y
+        return 1.0 + rng.poisson(self.rate * _RATES[y]), y
 
     def outside(self, X):
         """Return a copy of X in which row 17 has left the domain."""

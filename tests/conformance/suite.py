@@ -1,6 +1,7 @@
 """All of the checks, and which of them concern a given subject."""
 
 from . import (
+    checks_classifier,
     checks_clusterer,
     checks_input,
     checks_invariance,
@@ -17,6 +18,7 @@ _MODULES = (
     checks_refusal,
     checks_persistence,
     checks_clusterer,
+    checks_classifier,
     checks_tools,
 )
 

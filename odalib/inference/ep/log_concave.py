@@ -94,7 +94,7 @@ class LogConcave(Likelihood):
         )
 
     def _match_body(self, power, mean, variance):
-        return match_by_quadrature(self.body, power, mean, variance, np.ones_like(mean))
+        return match_by_quadrature(self.body, power, mean, variance)
 
     def _match_tail(self, power, mean, variance):
         """Let the cavity take over the parabola, and match the rest."""
@@ -105,7 +105,6 @@ class LogConcave(Likelihood):
             power,
             (mean + shift * variance) / spread,
             variance / spread,
-            np.sqrt(spread),
         )
         # Overflows where the log norm does.
         with np.errstate(over="ignore"):

@@ -17,12 +17,12 @@ from odalib.inference.ep.likelihood import Match
 
 __all__ = ["Factor", "match_by_quadrature"]
 
-# Integrands are cut off so many nats below their peaks, give or take the slack.
-DROP, SLACK = 40.0, 4.0
+# Integrands are cut off so many nats below their peaks.
+DROP = 36.0
 # Distance in standard deviations beyond which a Gaussian integrates to zero in
 # floats, and the strides in which the support may be extended that far.
 VANISHED, STRIDE = 40.0, 4.0
-# Nodes are at most so far apart: in t, and in standard deviations of each peak; the
+# Nodes are at most so far apart: in t, and in standard deviations of the peak; the
 # grading widens the latter, so it is looked at so many deviations beyond the peak.
 STEP, STEP_AT_PEAK, BEYOND = 0.125, 0.6, 3.0
 # Nodes come in so many at a time. The most are asked for only where floats near the
@@ -66,7 +66,7 @@ class _Density(NamedTuple):
         )
 
     def times_slope(self, x):
-        """Log of the density times the absolute derivative of the log factor."""
+        """Log of the density times the absolute slope of the log factor."""
         return self.at(x)[0] + self.factor.log_slope(self.latent(x))
 
 
@@ -80,7 +80,7 @@ class _Mesh(NamedTuple):
     last: np.ndarray
 
 
-def match_by_quadrature(factor, power, mean, variance, widest):
+def match_by_quadrature(factor, power, mean, variance):
     """Match sites to powers of a factor.
 
     Parameters
@@ -90,15 +90,13 @@ def match_by_quadrature(factor, power, mean, variance, widest):
         Positive.
     mean, variance : array of shape (n,)
         Of the Gaussians; a variance may be zero.
-    widest : array of shape (n,)
-        Bound of the tilted standard deviations, in those of the Gaussians.
 
     Returns
     -------
     Match
     """
     density = _Density(factor, power, mean, np.sqrt(variance))
-    mesh, sizes = _mesh(density, widest)
+    mesh, sizes = _mesh(density)
     matched = np.empty((5, len(mean)))
     for size in np.unique(sizes):
         rows = np.flatnonzero(sizes == size)
@@ -137,48 +135,28 @@ def _peak(density):
         x = moved
 
 
-def _end(density, peak, distance):
-    """Where the density has dropped by DROP, from so far out that it surely has.
+def _support(density, peak, direction):
+    """End of the support in one direction.
 
-    The log density is concave, so that Newton's method comes in monotonically.
+    Cut off there is the density, and its product with the slope of the log factor,
+    which may peak far away: where the density is, the factor may be almost constant.
     """
-    target = density.at(peak)[0] - DROP
-    x = peak + distance
-    while True:
-        value, slope, _ = density.at(x)
-        moved = np.where(value < target - SLACK, x - (value - target) / slope, x)
-        if np.array_equal(moved, x):
-            return x
-        x = moved
-
-
-def _extended(density, end, peak, direction):
-    """Move ends until the density times the slope of the factor is cut off as well.
-
-    Returns
-    -------
-    end : array of shape (n,)
-    best : array of shape (n,)
-        About where that product peaks.
-    """
-    best, highest = peak.copy(), density.times_slope(peak)
+    end = peak + direction * np.sqrt(2.0 * DROP)
+    highest = density.times_slope(peak)
     for _ in range(int(VANISHED / STRIDE)):
         value = density.times_slope(end)
-        short = value > highest - (DROP - SLACK)
-        if not short.any():
+        inside = value > highest - DROP
+        if not inside.any():
             break
-        best = np.where(value > highest, end, best)
         highest = np.maximum(value, highest)
-        end = np.where(short, end + direction * STRIDE, end)
-    return end, best
+        end = np.where(inside, end + direction * STRIDE, end)
+    return end
 
 
-def _mesh(density, widest):
+def _mesh(density):
     """Mesh over the support of each integrand, and how many nodes it needs."""
     peak, curvature = _peak(density)
-    reach = np.sqrt(2.0 * DROP) * widest
-    lower, lower_best = _extended(density, _end(density, peak, -reach), peak, -1.0)
-    upper, upper_best = _extended(density, _end(density, peak, reach), peak, 1.0)
+    lower, upper = _support(density, peak, -1.0), _support(density, peak, 1.0)
 
     lowest, highest = density.latent(lower), density.latent(upper)
     around_zero = (lowest < 0.0) & (highest > 0.0)
@@ -191,21 +169,13 @@ def _mesh(density, widest):
     first = np.arcsinh((lower - anchor) / scale)
     last = np.arcsinh((upper - anchor) / scale)
 
-    step = np.full_like(scale, STEP)
-    for x, width in (
-        (peak, curvature**-0.5),
-        (lower_best, _width(density, lower_best)),
-        (upper_best, _width(density, upper_best)),
-    ):
-        farther = np.abs(x - anchor) + BEYOND * width
-        step = np.minimum(step, STEP_AT_PEAK * width / np.hypot(scale, farther))
+    # Further peaks of the integrands are nearer to the anchor.
+    width = curvature**-0.5
+    farther = np.hypot(scale, np.abs(peak - anchor) + BEYOND * width)
+    step = np.minimum(STEP, STEP_AT_PEAK * width / farther)
     needed = np.minimum((last - first) / step, MOST_NODES)
     sizes = NODES * np.maximum(np.ceil(needed / NODES), 1.0).astype(np.int64)
     return _Mesh(anchor, anchor_latent, scale, first, last), sizes
-
-
-def _width(density, x):
-    return 1.0 / np.maximum(1.0, density.deviation / np.hypot(1.0, density.latent(x)))
 
 
 def _integrate(density, mesh, size):

@@ -64,7 +64,7 @@ def probit_step(label, mean, variance, noise_variance, power=1.0):
     if z < -FARTHEST:
         return 0.0, 1.0
     ratio, _, slope = _mills(z)
-    return label * ratio / scale, (noise_variance + variance * slope) / total
+    return label * ratio / scale, noise_variance / total + variance / total * slope
 
 
 def _mills(z):

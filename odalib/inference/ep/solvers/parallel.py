@@ -97,7 +97,7 @@ def laplace_sites(problem):
     curvature = getattr(problem.likelihood, "curvature", None)
     if curvature is None:
         return sites
-    posterior = problem.iterate(sites).posterior
+    posterior = problem.model.posterior(sites.precision, sites.shift)
     for _ in range(LAPLACE_STEPS):
         latent = posterior.mean
         gradient, precision = curvature(latent)
