@@ -24,6 +24,16 @@ FILE_SETS = {
     "elec2": ("elec2_full.csv.gz", True, slice(0, 6)),
 }
 
+# Files without a header whose last column is the class, and the columns in which a
+# zero stands for a missing value.
+LABELLED_FILES = {
+    "pima": ("pima-indians-diabetes.csv", slice(1, 6)),
+    "ionosphere": ("ionosphere.csv", None),
+    "sonar": ("sonar.csv", None),
+    "banknote": ("banknote_authentication.csv", None),
+    "wisconsin": ("breast-cancer-wisconsin.csv", None),
+}
+
 
 def standardised(X):
     """Return X with columns of mean 0 and variance 1 (a constant one becomes 0)."""
@@ -78,6 +88,56 @@ def real_sets(data_dir=None):
     if data_dir is not None:
         for name in FILE_SETS:
             yield f"{name}, std", standardised(load_file(name, data_dir))
+
+
+def load_labelled_file(name, data_dir):
+    """Return the features and classes of one of LABELLED_FILES, raw.
+
+    Parameters
+    ----------
+    name : str
+        Key of LABELLED_FILES.
+    data_dir : path-like
+        Folder that holds the file.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features), float64
+        NaN where a value is missing.
+    y : ndarray of shape (n_samples,), str
+    """
+    file_name, zero_is_missing = LABELLED_FILES[name]
+    with open(Path(data_dir) / file_name, newline="") as lines:
+        rows = np.array(list(csv.reader(lines)))
+    features = rows[:, :-1]
+    X = np.where(features == "?", "nan", features).astype(float)
+    if zero_is_missing is not None:
+        values = X[:, zero_is_missing]
+        values[values == 0] = np.nan
+    return X, rows[:, -1]
+
+
+def labelled_sets(data_dir=None):
+    """Yield name, features and classes of every set for classifiers, all raw.
+
+    Parameters
+    ----------
+    data_dir : path-like, default=None
+        Folder with the files of LABELLED_FILES; without it only the toy sets are
+        yielded.
+
+    Yields
+    ------
+    name : str
+    X : ndarray of shape (n_samples, n_features), float64
+        NaN where a value is missing.
+    y : ndarray of shape (n_samples,)
+    """
+    if data_dir is not None:
+        for name in LABELLED_FILES:
+            yield name, *load_labelled_file(name, data_dir)
+    for name, load in TOY_SETS.items():
+        yield name, *load(return_X_y=True)
 
 
 def abalone_sizes(data_dir):

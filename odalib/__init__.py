@@ -1,4 +1,7 @@
-"""Online deterministic annealing with the interface of scikit-learn.
+"""Annealing and expectation propagation with the interface of scikit-learn.
+
+Deterministic annealing clusters (`ODAClusterer`); expectation propagation classifies
+(`EPProbitClassifier`, `ADFProbitClassifier`, `EPGaussianProcessClassifier`).
 
 The public names below are imported on first use, so that ``import odalib`` by itself
 loads neither scikit-learn nor NumPy.

@@ -4,13 +4,20 @@ from time import perf_counter
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.decomposition import PCA
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    StratifiedKFold,
+    cross_val_predict,
+)
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, scale
 
-from odalib import ODAClusterer, PathSearchCV, __version__
+from odalib import EPProbitClassifier, ODAClusterer, PathSearchCV, __version__
 from odalib.inspection import AnnealingPathDisplay
 
 __all__ = ["main"]
@@ -20,18 +27,28 @@ LARGEST = 50
 COMPARED = (5, 20, 50)
 FOLDS = KFold(3, shuffle=True, random_state=SEED)
 PICTURE = "annealing_path.png"
+# As the README says it.
+GET_MATPLOTLIB = '.venv/bin/pip install -e ".[plot]"'
+CLASS_FOLDS = StratifiedKFold(5, shuffle=True, random_state=SEED)
+FEATURES = {
+    "mean": slice(0, 10),
+    "error": slice(10, 20),
+    "worst": slice(20, 30),
+    "all": slice(0, 30),
+}
 
 
 def main():
-    """Show on the digits what odalib does, in five parts."""
+    """Show what odalib does, in six parts."""
     X, digits = load_digits(return_X_y=True)
-    print(f"odalib {__version__} on scikit-learn's digits")
-    print(f"{len(X)} images of handwritten digits, {X.shape[1]} pixels each.")
+    print(f"odalib {__version__} on data that scikit-learn ships")
+    print(f"Parts 1 to 5: {len(X)} images of digits, {X.shape[1]} pixels each.")
     model, seconds = anneal(X)
     compare_with_kmeans(X, model, seconds)
     search_in_a_pipeline(X, digits)
     follow_a_stream(X)
     draw(model)
+    classify()
 
 
 def heading(title):
@@ -141,11 +158,46 @@ def draw(model):
     heading("5. A picture")
     try:
         display = AnnealingPathDisplay.from_estimator(model)
-    except ImportError as error:
-        print(f"No picture: {error}")
+    except ImportError:
+        print(f"No picture, which needs matplotlib: {GET_MATPLOTLIB} adds it.")
         return
     display.figure_.savefig(PICTURE, dpi=120)
     print(f"The path of part 1 is in {PICTURE}.")
+
+
+def classify():
+    """Print evidence and log loss for several sets of features."""
+    heading("6. Classification, with probabilities and evidence")
+    X, y = load_breast_cancer(return_X_y=True)
+    print(
+        f"{len(X)} tumours, benign or malignant, by ten measurements of their cells:\n"
+        "mean, standard error of the mean, and the worst cells. Which to use?\n"
+        "EPProbitClassifier tells by the evidence of one fit, which also chooses how\n"
+        "wide its prior is. Cross-validation, here in five folds, takes five fits.\n"
+    )
+    print("          log       log loss  log loss of the folds")
+    print("features  evidence  left out    odalib  LogisticRegression  ratio")
+    for name, columns in FEATURES.items():
+        model = EPProbitClassifier(prior_variance="evidence")
+        ours = held_out_loss(model, X[:, columns], y)
+        theirs = held_out_loss(LogisticRegression(), X[:, columns], y)
+        model.fit(scale(X[:, columns]), y)
+        left_out = log_loss(y, model.loo_predict_proba())
+        print(
+            f"{name:8s}  {model.log_evidence_[0]:8.1f}  {left_out:8.3f}  {ours:8.3f}  "
+            f"{theirs:18.3f}  {ours / theirs:5.2f}"
+        )
+    print(
+        "\nA large evidence and a small log loss are good; a ratio below 1 is in\n"
+        "favour of odalib. The loss with each row left out comes with the one fit."
+    )
+
+
+def held_out_loss(classifier, X, y):
+    """Log loss of predictions for rows that a classifier has not seen."""
+    model = make_pipeline(StandardScaler(), classifier)
+    folds = {"cv": CLASS_FOLDS, "method": "predict_proba"}
+    return log_loss(y, cross_val_predict(model, X, y, **folds))
 
 
 if __name__ == "__main__":

@@ -348,7 +348,7 @@ def refused_calls(X, y):
     yield "negative", "[Nn]egative", {"X": X, "y": y, "sample_weight": -np.ones(len(X))}
     yield (
         "heavy rows",
-        "as many updates",
+        "a unit of weight is an update",
         {"X": X, "y": y, "sample_weight": np.full(len(X), 1e7)},
     )
     yield "rows without labels", "inconsistent", {"X": X, "y": y[:-1]}

@@ -4,14 +4,21 @@ import contextlib
 import io
 import re
 import sys
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from odalib import ODAClusterer, __main__
+from odalib import EPProbitClassifier, ODAClusterer, __main__
 
+README = Path(__file__).parents[1] / "README.md"
 X = load_digits().data
 
 
@@ -91,5 +98,41 @@ def test_without_matplotlib_it_says_how_to_get_it(model, tmp_path, monkeypatch, 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.chdir(tmp_path)
     __main__.draw(model)
-    assert "pip install 'odalib[plot]'" in capsys.readouterr().out
+    command = '.venv/bin/pip install -e ".[plot]"'
+    assert command in README.read_text()
+    assert f"No picture, which needs matplotlib: {command} adds it." in (
+        capsys.readouterr().out
+    )
     assert list(tmp_path.iterdir()) == []
+
+
+def held_out_losses(model, rows, labels):
+    """Log loss of every fold, and how many rows it has."""
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    model = make_pipeline(StandardScaler(), model)
+    scores = cross_val_score(model, rows, labels, cv=folds, scoring="neg_log_loss")
+    return -scores, [len(test) for _, test in folds.split(rows, labels)]
+
+
+def test_classifies(printed):
+    rows, labels = load_breast_cancer(return_X_y=True)
+    table = table_below("features  evidence", printed)
+    columns = [np.s_[:10], np.s_[10:20], np.s_[20:], np.s_[:]]
+    assert len(table) == len(columns)
+    for (evidence, left_out, ours, theirs, ratio), chosen in zip(
+        table, columns, strict=True
+    ):
+        some = rows[:, chosen]
+        classifier = EPProbitClassifier("evidence")
+        for printed_loss, model in ((ours, classifier), (theirs, LogisticRegression())):
+            losses, sizes = held_out_losses(model, some, labels)
+            by_hand = np.average(losses, weights=sizes)
+            assert printed_loss == pytest.approx(by_hand, abs=0.0006)
+        assert ratio == pytest.approx(ours / theirs, abs=0.02)
+        classifier.fit((some - some.mean(axis=0)) / some.std(axis=0), labels)
+        assert -evidence == pytest.approx(classifier.log_evidence_[0], abs=0.06)
+        loss = log_loss(labels, classifier.loo_predict_proba())
+        assert left_out == pytest.approx(loss, abs=0.0006)
+    # What it says of the evidence: its order is that of the losses of held-out rows.
+    evidence, _, ours, _, _ = table.T
+    assert np.argsort(evidence).tolist() == np.argsort(ours).tolist()

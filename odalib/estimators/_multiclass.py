@@ -89,7 +89,7 @@ class Decomposition:
     def log_probabilities(self, log_negative, log_positive):
         """Log probabilities of all classes.
 
-        One-vs-one by pairwise coupling, one-vs-rest by normalising those of the
+        One-vs-one by products over the pairs, one-vs-rest by normalising those of the
         positive classes.
 
         Parameters

@@ -24,8 +24,9 @@ from odalib.inference.ep.orderings import draw_order
 
 __all__ = ["ADFProbitClassifier"]
 
-# One for a unit of weight; of more, the unit is a mistake.
-MAX_UPDATES = 1e8
+# A unit of weight is an update: of more than these besides one for every row, the
+# unit of the weights is a mistake.
+MAX_COPIES = 1e7
 # What a stream is built on, and cannot change under way.
 FIXED = (
     "prior_variance",
@@ -55,7 +56,7 @@ class ADFProbitClassifier(BaseProbitClassifier):
         Prior variance of the intercept; wide enough for one class in a thousand.
     multi_class : {'ovo', 'ovr'}, default='ovo'
         More than two classes: a problem for every pair of classes, whose
-        probabilities are coupled; or one for every class against the others, whose
+        probabilities are multiplied; or one for every class against the others, whose
         probabilities are normalised.
     covariance : {'full', 'diagonal'}, default='full'
         Keep the covariances of all weights, at a cost of n_features^2 a row; or
@@ -205,7 +206,8 @@ class ADFProbitClassifier(BaseProbitClassifier):
         ------
         ValueError
             For values that are not finite or whose squares overflow, weights that are
-            negative, all zero or sum to more than 1e8, labels of one class only,
+            negative, all zero or sum to 1e7 more than there are rows, labels of one
+            class only,
             variances that are not positive and as many as features, and several
             orderings without ``shuffle``.
         """
@@ -330,8 +332,9 @@ class ADFProbitClassifier(BaseProbitClassifier):
 
 def _check_updates(weights):
     total = weights.sum()
-    if total > MAX_UPDATES:
+    if total - len(weights) > MAX_COPIES:
         raise ValueError(
-            f"sample_weight sums to {total:.3g}, and a weight is as many updates; "
-            f"divide it, so that it sums to {MAX_UPDATES:.0e} at the most."
+            f"sample_weight sums to {total:.3g} for {len(weights)} rows, and a unit of "
+            "weight is an update; divide it, so that its sum exceeds the number of "
+            f"rows by {MAX_COPIES:.0e} at the most."
         )

@@ -70,7 +70,7 @@ class EPGaussianProcessClassifier(BasePropagation):
         Seeds the restarts, and the choice of inducing points.
     multi_class : {'one_vs_rest', 'one_vs_one'}, default='one_vs_rest'
         A latent function for every class, whose probabilities are normalised; or
-        for every pair of classes, whose probabilities are coupled.
+        for every pair of classes, whose probabilities are multiplied.
     n_jobs : int, default=None
         Problems of more than two classes that are fitted at a time. The result is
         the same bits for every number.
@@ -99,7 +99,7 @@ default='auto'
     n_iter_ : ndarray of int of shape (n_problems,)
         Iterations with the hyperparameters of the end.
     converged_ : bool
-    residuals_ : list of ndarray
+    residuals_ : list of list of float
         Residual of every iteration, per problem.
     solver_ : list of str
         The solver whose result it is, per problem.

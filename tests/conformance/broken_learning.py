@@ -1,7 +1,6 @@
 """Estimators with one fault each in how they learn, and the check that must see it."""
 
 import numpy as np
-from sklearn.naive_bayes import GaussianNB
 
 from . import checks_invariance, checks_streaming
 from .stand_in import StandIn, caught_by
@@ -105,38 +104,6 @@ class StreamsWithoutWeights(StandIn):
 class GivesEveryRowSomeWeight(StandIn):
     def _weigh(self, sample_weight, X):
         return np.maximum(super()._weigh(sample_weight, X), 1e-9)
-
-
-@caught_by(checks_streaming.check_classes_are_required, "was accepted")
-class GuessesTheClasses(GaussianNB):
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        return super().partial_fit(X, y, np.unique(y), sample_weight)
-
-
-@caught_by(checks_streaming.check_an_unseen_label_is_named, "moved the state")
-class SetsItsVarianceFloorFirst(GaussianNB):
-    """As it is, for ``epsilon_`` is set before the labels are looked at."""
-
-
-@caught_by(checks_streaming.check_an_unseen_label_is_named, "was accepted")
-class DropsUnseenLabels(GaussianNB):
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        known = np.isin(y, getattr(self, "classes_", classes))
-        return super().partial_fit(X[known], y[known], classes)
-
-
-@caught_by(checks_streaming.check_an_unseen_label_is_named, "does not say")
-class DoesNotNameTheLabel(GaussianNB):
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        if not np.isin(y, getattr(self, "classes_", classes)).all():
-            raise ValueError("an unknown label")
-        return super().partial_fit(X, y, classes, sample_weight)
-
-
-@caught_by(checks_streaming.check_a_batch_may_lack_a_class, "classes_ do not hold")
-class KeepsTheClassesOfTheBatch(GaussianNB):
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        return self.fit(X, y)
 
 
 @caught_by(checks_invariance.check_a_repeated_fit_gives_the_same_bits, "two fits")

@@ -1,10 +1,15 @@
-"""What the tests of reported cases share: small data for every divergence."""
+"""What the tests of reported cases share: small data, and all kinds of estimators."""
 
 import numpy as np
 import pytest
 from scipy.special import expit, rel_entr
 
-from odalib import ODAClusterer
+from odalib import (
+    ADFProbitClassifier,
+    EPGaussianProcessClassifier,
+    EPProbitClassifier,
+    ODAClusterer,
+)
 
 DIVERGENCES = (
     "squared_euclidean",
@@ -37,11 +42,45 @@ LEARN = {
 }
 every_way = pytest.mark.parametrize("learn", LEARN.values(), ids=LEARN)
 
+STREAMS = {
+    "probit": EPProbitClassifier(),
+    "probit against the rest": EPProbitClassifier(multi_class="ovr"),
+    "filtering": ADFProbitClassifier(random_state=0),
+    "diagonal filtering": ADFProbitClassifier(covariance="diagonal", random_state=0),
+    "forgetting": ADFProbitClassifier(forgetting=0.999, random_state=0),
+}
+PROCESSES = {
+    "gaussian process": EPGaussianProcessClassifier(),
+    "inducing points": EPGaussianProcessClassifier(inducing_points=8, random_state=0),
+}
+CLASSIFIERS = {
+    **STREAMS,
+    "probit by evidence": EPProbitClassifier("evidence"),
+    **PROCESSES,
+}
+every_classifier = pytest.mark.parametrize(
+    "estimator", CLASSIFIERS.values(), ids=CLASSIFIERS
+)
+every_stream = pytest.mark.parametrize("estimator", STREAMS.values(), ids=STREAMS)
+
 
 def blobs(n_samples=150):
     """Three groups in the plane, in turn, and the group of each row."""
     y = np.arange(n_samples) % 3
     return CENTRES[y] + 0.3 * np.random.RandomState(1).randn(n_samples, 2), y
+
+
+def two_blobs(n_samples=60):
+    """Two groups in the plane, in turn, and the group of each row."""
+    X, y = blobs(3 * n_samples // 2)
+    return X[y < 2], y[y < 2]
+
+
+def feed(model, X, y, **kwargs):
+    """Call ``partial_fit``, with the classes on the first call."""
+    if not hasattr(model, "classes_"):
+        kwargs["classes"] = np.unique(y)
+    return model.partial_fit(X, y, **kwargs)
 
 
 def into_domain(X, divergence, scale=8.0):

@@ -99,21 +99,19 @@ def check_labels_of_any_kind(subject):
     expected = {n: a for n, a in answers(plain, X).items() if n != "predict"}
     codes = plain.predict(X)
     for name, labels in _kinds_of_labels(y):
+        names = np.unique(np.asarray(labels))
         models = {"fit": subject.make().fit(X, labels)}
-        if subject.has("partial_fit"):
-            names = np.unique(np.asarray(labels))
-            subject.feed(models["fit"], X, labels)
-            models["partial_fit"] = subject.feed(
-                subject.make(), X, labels, classes=names
-            )
-            models["fit"] = subject.make().fit(X, labels)
         said = answers(models["fit"], X)
-        found = np.searchsorted(models["fit"].classes_, said.pop("predict"))
-        assert_same_bits(said, expected, f"labels as {name}")
+        found = np.searchsorted(names, said.pop("predict"))
         np.testing.assert_array_equal(found, codes, f"labels as {name}")
+        assert_same_bits(said, expected, f"labels as {name}")
+        if subject.has("partial_fit"):
+            fresh = subject.make()
+            models["partial_fit"] = subject.feed(fresh, X, labels, classes=names)
+            subject.feed(models["fit"], X, labels)
         for how, model in models.items():
-            known = np.unique(np.asarray(labels)).tolist()
-            assert model.classes_.tolist() == known, f"{how} of {name}: classes_"
+            known = model.classes_.tolist()
+            assert known == names.tolist(), f"{how} of {name}: classes_ are {known}"
 
 
 @needs("classifier")
@@ -232,7 +230,7 @@ def check_weight_is_repetition_in_a_class_stream(subject):
 def check_one_call_is_a_fit(subject):
     """``partial_fit`` with all rows gives the bits of ``fit``."""
     X, y = subject.cloud(90)
-    weight = np.tile([1.0, 0.0, 2.0], 30)
+    weight = np.resize([1.0, 0.0, 2.0, 1.0], 90)
     model = subject.feed(subject.make(), X, y, sample_weight=weight)
     fitted = subject.make().fit(X, y, sample_weight=weight)
     assert_same_bits(answers(model, X), answers(fitted, X), "one call with all rows")
@@ -249,30 +247,30 @@ def check_latent_values_make_the_probabilities(subject):
             assert mean.shape == variance.shape == (len(X),), "one value per row"
             found = ndtr(mean / np.sqrt(1.0 + variance))
             np.testing.assert_allclose(
-                found, model.predict_proba(X)[:, 1], rtol=1e-9, err_msg="Phi"
+                found, model.predict_proba(X)[:, 1], 1e-9, 1e-300, err_msg="Phi"
             )
         else:
             assert mean.shape == variance.shape == (len(X), 3), "one per problem"
 
 
-@needs("classifier", "loo_predict_proba", "sample_weight")
+@needs("classifier", "loo_predict_proba", "sample_weight", "fixed_prior")
 def check_a_row_left_out_is_answered_by_the_others(subject):
     """Leave-one-out probabilities are nearly those of fits without the row.
 
     The rows of no weight among them are answered as new rows.
     """
-    X, y = subject.cloud(24)
-    weight = np.where(np.arange(24) % 8 == 3, 0.0, 1.0)
+    X, y = subject.cloud(60)
+    weight = np.where(np.arange(60) % 8 == 3, 0.0, 1.0)
     model = subject.make().fit(X, y, sample_weight=weight)
     found = model.loo_predict_proba()
-    assert found.shape == (24, 3), "one row of probabilities per row of X"
+    assert found.shape == (60, 3), "one row of probabilities per row of X"
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
     absent = weight == 0
     np.testing.assert_allclose(
         found[absent], model.predict_proba(X[absent]), rtol=1e-9, err_msg="no weight"
     )
-    for i in np.flatnonzero(~absent):
-        without = np.where(np.arange(24) == i, 0.0, weight)
+    for i in np.flatnonzero(~absent)[::5]:
+        without = np.where(np.arange(60) == i, 0.0, weight)
         refitted = subject.make().fit(X, y, sample_weight=without)
         expected = refitted.predict_proba(X[i : i + 1])[0]
         np.testing.assert_allclose(

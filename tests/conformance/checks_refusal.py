@@ -169,7 +169,7 @@ def check_columns_of_other_names_change_nothing(subject):
 @needs("unbounded")
 def check_huge_values_are_answered_or_refused(subject):
     """Values whose squares overflow give finite numbers or advice to scale."""
-    X, y = subject.groups()
+    X, y = subject.groups(30)
     calls = {"fit": lambda Z: subject.make().fit(Z, y)}
     if subject.has("partial_fit"):
         calls["partial_fit"] = lambda Z: subject.feed(subject.make(), Z, y)

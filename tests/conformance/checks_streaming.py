@@ -8,7 +8,6 @@ from .comparing import (
     LAST_CALL,
     answers,
     assert_finite,
-    assert_same_bits,
     assert_same_model,
     assert_same_partition,
     canonical,
@@ -19,7 +18,7 @@ from .comparing import (
 
 # For estimators that learn at once, and for others: two batches of the usual size
 # and a rest; and beyond what they may gather before they learn online.
-N_FEW_ROWS = 151
+N_FEW_ROWS = 101
 N_ROWS = 601
 N_MANY_ROWS = 2701
 MANY_EDGES = (0, 150, 151, 1000, 2040, 2600, N_MANY_ROWS)
@@ -29,7 +28,7 @@ def _cuts(n_rows):
     """Ways to cut a stream into calls: a name and where the calls begin and end."""
     for size in (1, 64):
         yield f"calls of {size}", [*range(0, n_rows, size), n_rows]
-    yield "ragged calls", [0, 1, 8, 15, 50, 51, 120, 125, n_rows]
+    yield "ragged calls", [0, 1, 8, 15, 50, 51, n_rows]
 
 
 def _stream(subject, model, edges, X, y, weight=None):
@@ -74,7 +73,7 @@ def check_cutting_a_stream_changes_nothing(subject):
     _check_cuts(subject, *subject.cloud(N_MANY_ROWS))
 
 
-@needs("partial_fit", "sample_weight")
+@needs("partial_fit", "sample_weight", "cut_free")
 def check_cutting_a_weighted_stream_changes_nothing(subject):
     """The same weighted rows, some of no weight, in calls of any size."""
     weight = np.random.default_rng(3).choice([0.0, 0.3, 1.0, 4.5], N_MANY_ROWS)

@@ -16,7 +16,7 @@ ANSWERS = (
     "score_samples",
 )
 # These belong to the rows of the last call, not to what was learnt.
-LAST_CALL = ("labels_", "inertia_", "site_precision_", "site_shift_")
+LAST_CALL = ("labels_", "inertia_", "site_precision_", "site_shift_", "X_train_")
 
 
 def needs(*capabilities):

@@ -1,11 +1,31 @@
 """The estimators under test: one line joins all of the checks."""
 
-from odalib import ODAClusterer
+from functools import partial
+
+from sklearn.gaussian_process.kernels import RBF
+
+from odalib import (
+    ADFProbitClassifier,
+    EPGaussianProcessClassifier,
+    EPProbitClassifier,
+    ODAClusterer,
+)
 
 from .cases import ScaledEuclidean
 from .subject import Subject
 
-SUBJECTS = (
+
+def one_step(objective, theta, bounds):
+    """Optimiser of hyperparameters that no rounding can lead elsewhere."""
+    values = {step: objective(theta + step, eval_gradient=False) for step in (0.0, 0.5)}
+    best = min(values, key=values.get)
+    return theta + best, values[best]
+
+
+# Rows of classifiers fit into the prior, and are learnt when they come.
+Classifier = partial(Subject, scale=0.1, gathers=False)
+
+CLUSTERERS = (
     Subject("clusterer", ODAClusterer(n_clusters=3)),
     Subject(
         "automatic",
@@ -57,3 +77,62 @@ SUBJECTS = (
         sklearn_checks=False,
     ),
 )
+
+CLASSIFIERS = (
+    Classifier(
+        "probit",
+        # Its fits differ by the tolerance, which is too wide to compare them.
+        EPProbitClassifier(tol=1e-8),
+        fits_calls=True,
+        cut_atol=0.15,
+        fit_rtol=1e-5,
+        # These meet the default.
+        sklearn_checks=False,
+    ),
+    Classifier(
+        "probit against the rest",
+        EPProbitClassifier([0.5, 1.0, 2.0], multi_class="ovr", tol=1e-8),
+        fits_calls=True,
+        cut_atol=0.15,
+        fit_rtol=1e-5,
+        # These have other numbers of features.
+        any_width=False,
+        sklearn_checks=False,
+    ),
+    Classifier(
+        "probit by evidence",
+        EPProbitClassifier("evidence"),
+        streams=False,
+        fixed_prior=False,
+        fit_rtol=1e-3,
+        # These call partial_fit, which it refuses.
+        sklearn_checks=False,
+    ),
+    # The default, which scikit-learn's checks meet as it comes.
+    Classifier("filtering", ADFProbitClassifier(), sklearn_checks=False),
+    Classifier("diagonal filtering", ADFProbitClassifier(covariance="diagonal")),
+    Classifier("forgetting", ADFProbitClassifier(forgetting=0.999)),
+    Classifier(
+        "gaussian process",
+        EPGaussianProcessClassifier(),
+        fit_rtol=1e-4,
+        sklearn_checks=False,
+    ),
+    Classifier(
+        "gaussian processes of pairs",
+        EPGaussianProcessClassifier(
+            1.0 * RBF(1.0), multi_class="one_vs_one", optimizer=one_step
+        ),
+        fixed_prior=False,
+        fit_rtol=1e-4,
+        sklearn_checks=False,
+    ),
+    Classifier(
+        "inducing points",
+        EPGaussianProcessClassifier(inducing_points=8),
+        fixed_prior=False,
+        fit_rtol=1e-4,
+    ),
+)
+
+SUBJECTS = (*CLUSTERERS, *CLASSIFIERS)

@@ -28,43 +28,11 @@ def caught_by(check, match, error=AssertionError, **properties):
     return register
 
 
-class StandIn(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
-):
-    """Codevectors spread along the widest feature, from sums over the rows.
-
-    The sums are taken row by row, so that no cut of a stream changes a bit.
-    """
+class ReadsRows:
+    """Mixin: rows and weights as all stand-ins take them."""
 
     # Every feature must exceed this.
     lower_bound = -np.inf
-
-    def __init__(self, n_clusters=3, n_jobs=None, random_state=None):
-        self.n_clusters = n_clusters
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
-    def fit(self, X, y=None, sample_weight=None):
-        return self._learn(X, sample_weight, fresh=True)
-
-    def partial_fit(self, X, y=None, sample_weight=None):
-        return self._learn(X, sample_weight, fresh=not hasattr(self, "_sums"))
-
-    def _learn(self, X, sample_weight, fresh):
-        draft = copy.copy(self)
-        X = draft._read(X, reset=fresh)
-        weight = draft._weigh(sample_weight, X)
-        if fresh:
-            draft._sums = np.zeros(1 + 2 * X.shape[1])
-            draft.n_samples_seen_ = 0
-        draft._sums = draft._sum(draft._sums, X.astype(float), weight)
-        draft.n_samples_seen_ += int((weight > 0).sum())
-        draft._place(X.dtype)
-        divergences = draft._divergences(X)
-        draft.labels_ = divergences.astype(X.dtype).argmin(axis=1)
-        draft.inertia_ = float(weight @ divergences.min(axis=1))
-        vars(self).update(vars(draft))
-        return self
 
     def _read(self, X, reset=False):
         X = validate_data(
@@ -92,6 +60,51 @@ class StandIn(
         if not weight.any():
             raise ValueError("All of sample_weight is zero.")
         return weight
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class StandIn(
+    ReadsRows,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    BaseEstimator,
+):
+    """Codevectors spread along the widest feature, from sums over the rows.
+
+    The sums are taken row by row, so that no cut of a stream changes a bit.
+    """
+
+    def __init__(self, n_clusters=3, n_jobs=None, random_state=None):
+        self.n_clusters = n_clusters
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X, y=None, sample_weight=None):
+        return self._learn(X, sample_weight, fresh=True)
+
+    def partial_fit(self, X, y=None, sample_weight=None):
+        return self._learn(X, sample_weight, fresh=not hasattr(self, "_sums"))
+
+    def _learn(self, X, sample_weight, fresh):
+        draft = copy.copy(self)
+        X = draft._read(X, reset=fresh)
+        weight = draft._weigh(sample_weight, X)
+        if fresh:
+            draft._sums = np.zeros(1 + 2 * X.shape[1])
+            draft.n_samples_seen_ = 0
+        draft._sums = draft._sum(draft._sums, X.astype(float), weight)
+        draft.n_samples_seen_ += int((weight > 0).sum())
+        draft._place(X.dtype)
+        divergences = draft._divergences(X)
+        draft.labels_ = divergences.astype(X.dtype).argmin(axis=1)
+        draft.inertia_ = float(weight @ divergences.min(axis=1))
+        vars(self).update(vars(draft))
+        return self
 
     def _sum(self, sums, X, weight):
         for row, w in zip(X, weight, strict=True):
@@ -140,8 +153,3 @@ class StandIn(
     def score(self, X, y=None, sample_weight=None):
         nearest = self._divergences(self._read(X)).min(axis=1)
         return -float(np.average(nearest, weights=sample_weight))
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

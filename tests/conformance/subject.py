@@ -50,12 +50,15 @@ class Subject:
         Whether rows may gather in a stream before the estimator learns online.
     any_width : bool, default=True
         Whether its parameters suit every number of features.
+    fixed_prior : bool, default=True
+        Whether the prior of what is learnt is that of the parameters, and none that
+        ``fit`` chooses by the rows.
     fit_rtol : float, default=0.0
         How far fits of the same rows in another order or memory may differ, where
         that is more than rounding explains: iterations end within a tolerance.
-    rate : float, default=1.0
-        Factor of the entries of `counts`. Below one for estimators with a prior,
-        which entries of a hundred contradict.
+    scale : float, default=1.0
+        Factor of the entries of `groups` and `counts`. Below one for estimators with
+        a prior, which entries of a hundred contradict.
     """
 
     name: str
@@ -71,8 +74,9 @@ class Subject:
     fits_calls: bool = False
     gathers: bool = True
     any_width: bool = True
+    fixed_prior: bool = True
     fit_rtol: float = 0.0
-    rate: float = 1.0
+    scale: float = 1.0
 
     def make(self, **params):
         """Return a fresh, unfitted clone, of a fixed seed unless told otherwise."""
@@ -113,6 +117,8 @@ class Subject:
             "sparse": tags.input_tags.sparse,
             "order_free": self.order_free,
             "fits_calls": self.fits_calls,
+            "fixed_prior": self.fixed_prior,
+            "cut_free": self.cut_atol == 0.0,
             "partial_fit": self.streams and hasattr(self.estimator, "partial_fit"),
             "homogeneous": self.homogeneous,
             "domain": bool(self.domain_error),
@@ -135,7 +141,7 @@ class Subject:
         Rounding cannot move a row of these from one group to another.
         """
         y = np.arange(n_samples) % N_GROUPS
-        return _GROUPS[self.domain](np.random.default_rng(seed), y), y
+        return self.scale * _GROUPS[self.domain](np.random.default_rng(seed), y), y
 
     def cloud(self, n_samples=200, seed=0):
         """Rows without any structure, where one changed bit may change the labels."""
@@ -148,7 +154,7 @@ class Subject:
         rng = np.random.default_rng(seed)
         if self.domain == "unit":
             return rng.binomial(1, _RATES[y] / 100.0).astype(float), y
-        return 1.0 + rng.poisson(self.rate * _RATES[y]), y
+        return 1.0 + rng.poisson(self.scale * _RATES[y]), y
 
     def outside(self, X):
         """Return a copy of X in which row 17 has left the domain."""

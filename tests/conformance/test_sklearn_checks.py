@@ -1,6 +1,7 @@
 """scikit-learn's own checks: those it yields, and those it runs on itself only."""
 
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -34,11 +35,13 @@ ESTIMATORS = (
 
 NEVER_YIELDED = (
     check_dataframe_column_names_consistency,
+    check_inplace_ensure_writeable,
+    check_param_validation,
+)
+NEVER_YIELDED_OF_TRANSFORMERS = (
     check_get_feature_names_out_error,
     check_global_output_transform_pandas,
     check_global_set_output_transform_polars,
-    check_inplace_ensure_writeable,
-    check_param_validation,
     check_set_output_transform,
     check_set_output_transform_pandas,
     check_set_output_transform_polars,
@@ -103,7 +106,16 @@ def test_yielded(estimator, check):
 # The checks of frames fit frames and ask of arrays, and the reverse, on purpose.
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
 @pytest.mark.filterwarnings("ignore:X has feature names, but:UserWarning")
-@pytest.mark.parametrize("check", NEVER_YIELDED, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    [
+        *product(ESTIMATORS, NEVER_YIELDED),
+        *product(
+            [e for e in ESTIMATORS if hasattr(e, "transform")],
+            NEVER_YIELDED_OF_TRANSFORMERS,
+        ),
+    ],
+    ids=lambda value: getattr(value, "__name__", repr(value)),
+)
 def test_never_yielded(estimator, check):
     check(type(estimator).__name__, clone(estimator))

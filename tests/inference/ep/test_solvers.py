@@ -31,20 +31,26 @@ def assert_same(one, other, atol):
     assert one.log_evidence == pytest.approx(other.log_evidence, abs=atol)
 
 
-@given(seed=st.integers(0, 2**16), n=st.integers(1, 80), d=st.integers(1, 12))
+@given(seed=st.integers(0, 2**16), n=st.integers(1, 40), d=st.integers(1, 12))
 def test_one_fixed_point_in_every_space(seed, n, d):
     """Sequential = blocked = parallel, weights = Gram = covariance; double loop."""
     problem = random_problem(seed, n, d)
     likelihood = Probit(problem.y)
     first = infer(problem.model(), likelihood, solver="blocked", tol=1e-11)
     for space in SPACES:
-        model = problem.model(space)
-        for solver in ("blocked", "parallel"):
-            assert_same(infer(model, likelihood, solver=solver, tol=1e-11), first, 1e-8)
-    model = problem.model("covariance")
-    assert_same(infer(model, likelihood, solver="sequential", tol=1e-11), first, 1e-8)
-    if n <= 40:
-        double = infer(model, likelihood, solver="double_loop", tol=1e-8)
+        inference = infer(
+            problem.model(space), likelihood, solver="parallel", tol=1e-11
+        )
+        assert_same(inference, first, 1e-8)
+    for space, solver in (
+        ("gram", "blocked"),
+        ("sparse weights", "blocked"),
+        ("covariance", "sequential"),
+    ):
+        inference = infer(problem.model(space), likelihood, solver=solver, tol=1e-11)
+        assert_same(inference, first, 1e-8)
+    if n <= 20:
+        double = infer(problem.model(), likelihood, solver="double_loop", tol=1e-8)
         assert double.converged
         assert_same(double, first, 1e-6)
 
@@ -123,7 +129,7 @@ def undamped_residuals(model, likelihood, n_iterations):
     return residuals
 
 
-def test_parallel_is_damped_out_of_a_cycle():
+def test_parallel_leaves_the_cycle_of_undamped_updates():
     problem = wide(0, 30, 2, variance=100.0)
     likelihood, model = Probit(problem.y), problem.model()
     assert min(undamped_residuals(model, likelihood, 100)) > 0.04
@@ -161,7 +167,7 @@ def test_what_a_result_carries(space, solver):
     np.testing.assert_allclose(inference.cavity.variance, again.variance, rtol=1e-12)
 
 
-@pytest.mark.parametrize("solver", [*MESSAGE_PASSING, "double_loop"])
+@pytest.mark.parametrize("solver", ["auto", *MESSAGE_PASSING, "double_loop"])
 def test_warm_start_is_where_it_was(solver):
     problem = random_problem(5, 10, 4)
     likelihood, model = Probit(problem.y), problem.model()

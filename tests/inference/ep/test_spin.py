@@ -81,7 +81,7 @@ def adaptive_tap(couplings, fields, tol=1e-13):
 def test_expectation_propagation_is_adaptive_tap(beta, solver):
     couplings, fields = sherrington_kirkpatrick(1, 10, beta)
     inference = infer(
-        Precision(-couplings), Spin(fields), solver=solver, tol=1e-9, max_iter=2000
+        Precision(-couplings), Spin(fields), solver=solver, tol=1e-8, max_iter=2000
     )
     assert inference.converged
     m, V, a, S, log_partition = adaptive_tap(couplings, fields)
@@ -103,28 +103,31 @@ def test_cavities_may_be_improper(solver):
     assert inference.n_improper == 0
 
 
-@given(seed=st.integers(0, 2**16), beta=st.floats(0.05, 0.5))
+@given(seed=st.integers(0, 2**16), beta=st.floats(0.05, 0.3))
 def test_magnetisations_are_near_those_of_all_states(seed, beta):
     couplings, fields = sherrington_kirkpatrick(seed, 10, beta)
-    inference = infer(Precision(-couplings), Spin(fields), tol=1e-8, max_iter=2000)
+    inference = infer(Precision(-couplings), Spin(fields), tol=1e-8)
     assert inference.converged
     exact = enumerate_ising(couplings, fields)
-    np.testing.assert_allclose(inference.mean, exact.magnetisations, rtol=0, atol=0.03)
-    assert inference.log_evidence == pytest.approx(exact.log_partition, abs=0.05)
+    np.testing.assert_allclose(inference.mean, exact.magnetisations, rtol=0, atol=0.015)
+    assert inference.log_evidence == pytest.approx(exact.log_partition, abs=0.015)
+    response = inference.posterior.covariance()
+    np.testing.assert_allclose(response, exact.correlations, rtol=0, atol=0.05)
 
 
 @given(seed=st.integers(0, 2**16), beta=st.floats(0.05, 1.0))
-def test_sequential_and_parallel_agree(seed, beta):
+def test_solvers_agree(seed, beta):
+    """The parallel one need not converge where couplings are strong."""
     couplings, fields = sherrington_kirkpatrick(seed, 10, beta)
-    one, other = (
-        infer(Precision(-couplings), Spin(fields), solver=solver, tol=1e-11)
-        for solver in ("sequential", "parallel")
-    )
+    model, likelihood = Precision(-couplings), Spin(fields)
+    one = infer(model, likelihood, solver="sequential", tol=1e-11, max_iter=1000)
     assert one.converged
-    assert other.converged
-    np.testing.assert_allclose(one.mean, other.mean, rtol=0, atol=1e-8)
-    np.testing.assert_allclose(one.variance, other.variance, rtol=0, atol=1e-8)
-    assert one.log_evidence == pytest.approx(other.log_evidence, abs=1e-8)
+    for solver in ("auto", "parallel") if beta < 0.7 else ("auto",):
+        other = infer(model, likelihood, solver=solver, tol=1e-11, max_iter=1000)
+        assert other.converged
+        np.testing.assert_allclose(one.mean, other.mean, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(one.variance, other.variance, rtol=0, atol=1e-8)
+        assert one.log_evidence == pytest.approx(other.log_evidence, abs=1e-8)
 
 
 def test_slopes_of_the_log_partition_are_the_moments():

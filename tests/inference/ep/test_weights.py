@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 from odalib.inference.ep import infer
 from odalib.inference.ep.gaussians import Covariance
@@ -36,6 +37,13 @@ def infer_weighted(
     )
 
 
+def written_out(problem, rows):
+    """The problem with its rows repeated."""
+    return LinearProblem(
+        problem.X[rows], problem.y[rows], problem.variances, problem.mean
+    )
+
+
 def test_weights_are_split_at_one():
     weights = np.array([0.25, 1.0, 2.5, 3.0])
     counts, powers = split_weights(weights)
@@ -50,9 +58,7 @@ def test_copies_are_repeated_rows(space, solver):
     problem = random_problem(3, 8, 4)
     copies = np.array([1, 3, 2, 1, 7, 1, 2, 40])
     rows = np.repeat(np.arange(8), copies)
-    twice = LinearProblem(
-        problem.X[rows], problem.y[rows], problem.variances, problem.mean
-    )
+    twice = written_out(problem, rows)
     tol, atol = (1e-9, 1e-7) if solver == "double_loop" else (1e-12, 1e-10)
     counted = infer_weighted(
         problem, copies.astype(float), space, solver=solver, tol=tol
@@ -73,27 +79,64 @@ def test_copies_are_repeated_rows(space, solver):
     assert counted.log_evidence == pytest.approx(written.log_evidence, abs=atol)
 
 
+@pytest.mark.parametrize("solver", ["auto", "blocked"])
+@pytest.mark.parametrize("n_copies", [10, 100])
+def test_copies_with_a_wide_prior_are_repeated_rows(n_copies, solver):
+    """All copies of a site moved at once overshoot as parallel updates do."""
+    problem = LinearProblem(np.ones((1, 1)), np.ones(1), np.full(1, 1e4), np.zeros(1))
+    counts = np.full(1, float(n_copies))
+    counted = infer_weighted(problem, counts, solver=solver, tol=1e-9)
+    twice = written_out(problem, np.zeros(n_copies, dtype=int))
+    written = infer(twice.model(), Probit(twice.y), solver="blocked", tol=1e-9)
+    assert counted.converged
+    assert written.converged
+    assert counted.mean[0] == pytest.approx(written.mean[0], rel=1e-6)
+    assert counted.variance[0] == pytest.approx(written.variance[0], rel=1e-6)
+    assert counted.log_evidence == pytest.approx(written.log_evidence, abs=1e-6)
+
+
+@pytest.mark.parametrize("n_trials", [1e2, 1e6])
+def test_grouped_trials_converge_to_one_posterior(n_trials):
+    """A million copies of a site add up a million of its errors."""
+    random = np.random.default_rng(0)
+    X = np.column_stack([np.ones(8), random.normal(size=(8, 2))])
+    successes = n_trials * ndtr(X @ [0.3, 1.0, -0.5])
+    problem = LinearProblem(
+        np.vstack([X, X]), np.repeat([1.0, -1.0], 8), np.ones(3), np.zeros(3)
+    )
+    counts = np.maximum(np.append(successes, n_trials - successes), 1.0)
+    one, other = (
+        infer_weighted(problem, counts, solver=solver)
+        for solver in ("parallel", "blocked")
+    )
+    assert one.converged
+    assert other.converged
+    apart = (one.mean - other.mean) / np.sqrt(one.variance)
+    np.testing.assert_allclose(apart, 0.0, atol=0.003)
+    assert one.log_evidence == pytest.approx(other.log_evidence, abs=1e-4)
+
+
 @given(
     seed=st.integers(0, 2**16),
-    weights=st.lists(st.floats(1.0, 6.0), min_size=5, max_size=5),
+    weights=st.lists(st.floats(1.0, 6.0), min_size=4, max_size=4),
+    solver=st.sampled_from(["sequential", "blocked", "parallel"]),
 )
-def test_textbook_with_weights_from_one(seed, weights):
+def test_textbook_with_weights_from_one(seed, weights, solver):
     """Any real number of copies, of which the cavity leaves one out."""
-    problem, weights = random_problem(seed, 5, 3), np.array(weights)
+    problem, weights = random_problem(seed, 4, 3), np.array(weights)
     oracle = textbook_ep(
         problem.covariance,
         probit(problem.y),
         prior_mean=problem.latent_mean,
         copies=weights,
     )
-    for solver in ("sequential", "blocked", "parallel"):
-        inference = infer_weighted(problem, weights, solver=solver, tol=1e-12)
-        assert inference.converged
-        np.testing.assert_allclose(inference.mean, oracle.mean, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(
-            inference.variance, np.diag(oracle.covariance), rtol=0, atol=1e-9
-        )
-        assert inference.log_evidence == pytest.approx(oracle.log_evidence, abs=1e-9)
+    inference = infer_weighted(problem, weights, solver=solver, tol=1e-12)
+    assert inference.converged
+    np.testing.assert_allclose(inference.mean, oracle.mean, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        inference.variance, np.diag(oracle.covariance), rtol=0, atol=1e-9
+    )
+    assert inference.log_evidence == pytest.approx(oracle.log_evidence, abs=1e-9)
 
 
 def test_copies_of_the_textbook_are_repeated_rows():

@@ -144,6 +144,10 @@ class CovariancePosterior(Posterior):
         inverse *= self._root[:, np.newaxis]
         return inverse
 
+    def respond(self, shift):
+        pulled = self._root * (self._model.covariance @ shift)
+        return self._model.covariance @ (shift - self._root * self._solve(pulled))
+
     def covariance(self):
         K = self._model.covariance
         inner = self._inverse_factor @ (self._root[:, np.newaxis] * K)
@@ -181,8 +185,8 @@ def check_covariance(covariance):
     shifted = np.array(covariance, order="F")
     shifted.flat[:: n + 1] += jitter
     _, info = dpotrf(shifted, lower=1, overwrite_a=1)
-    if info != 0:
-        smallest = np.linalg.eigvalsh(covariance)[0]
+    smallest = np.linalg.eigvalsh(covariance)[0] if info != 0 else 0.0
+    if smallest < -jitter:
         raise ValueError(
             f"The covariance of the latent values is not positive definite: its "
             f"smallest eigenvalue is {smallest:.3g}, and a jitter of {jitter:.3g} on "

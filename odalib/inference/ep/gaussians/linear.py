@@ -124,6 +124,10 @@ class WeightPosterior(Posterior):
         told = 1.0 - self.belief.marginals() * precision
         return self.belief.mean**2 * precision, told
 
+    def respond(self, shift):
+        root = self.belief.root
+        return self._model.X @ (root @ (root.T @ (shift @ self._model.X)))
+
     def covariance(self):
         projected = dense(self._model.X @ self.belief.root)
         return projected @ projected.T

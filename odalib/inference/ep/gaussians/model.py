@@ -39,6 +39,10 @@ class Posterior(ABC):
         """Marginal variances of the latent values, shape (n,)."""
 
     @abstractmethod
+    def respond(self, shift: np.ndarray) -> np.ndarray:
+        """Change of all means, were the shifts of the sites to change so; (n,)."""
+
+    @abstractmethod
     def moving(self) -> "MovingPosterior":
         """Copy that follows changes of some sites at a time."""
 

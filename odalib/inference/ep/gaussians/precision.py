@@ -73,6 +73,9 @@ class PrecisionPosterior(Posterior):
         """Marginal variances, shape (n,)."""
         return np.diag(self._covariance)
 
+    def respond(self, shift):
+        return self._covariance @ shift
+
     def covariance(self):
         return self._covariance
 

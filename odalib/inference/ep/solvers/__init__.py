@@ -2,14 +2,18 @@
 
 from odalib.inference.ep.solvers.double_loop import DoubleLoop
 from odalib.inference.ep.solvers.parallel import Parallel
-from odalib.inference.ep.solvers.sequential import Sequential, SinglePass
+from odalib.inference.ep.solvers.sequential import (
+    BLOCK,
+    Sequential,
+    SinglePass,
+)
 
 __all__ = ["SOLVERS"]
 
 SOLVERS = {
     "parallel": Parallel(),
     "sequential": Sequential(block_size=1),
-    "blocked": Sequential(block_size=64),
+    "blocked": Sequential(block_size=BLOCK),
     "double_loop": DoubleLoop(),
     "single_pass": SinglePass(),
 }

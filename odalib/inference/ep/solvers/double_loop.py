@@ -16,12 +16,12 @@ from odalib.inference.ep.gaussians.model import LostDefiniteness
 from odalib.inference.ep.likelihood import Cavity
 from odalib.inference.ep.solvers.anderson import Anderson
 from odalib.inference.ep.solvers.problem import Run, Sites, Solver
-from odalib.inference.ep.solvers.sequential import sweep
+from odalib.inference.ep.solvers.sequential import BLOCK, sweep
 
 __all__ = ["DoubleLoop"]
 
-# The inner loop solves a dense system of twice as many unknowns.
-LARGEST = 2000
+# The inner loop solves dense systems of twice as many unknowns, often a hundred.
+LARGEST = 500
 INNER_STEPS, HALVINGS = 50, 40
 # Share of the promised fall that a step has to keep (Armijo).
 ARMIJO = 1e-4
@@ -46,12 +46,21 @@ class DoubleLoop(Solver):
                 f"solver='double_loop' solves dense systems of two unknowns a site, "
                 f"and takes up to {LARGEST} sites; there are {n}. Use 'blocked'."
             )
+        first = problem.model.posterior(
+            problem.model.first_precision(), np.zeros(problem.model.n_sites)
+        )
+        if not first.variance.all():
+            raise ValueError(
+                "solver='double_loop' takes the logarithm of variances, and latent "
+                "values of no variance are among those given. Leave out rows that are "
+                "zero, or use 'blocked'."
+            )
 
     def run(self, problem, sites, tol, max_iter):
         if sites is None:
             # Separators as wide as the prior would bound every site's precision.
             first = problem.iterate(problem.first_sites())
-            sites, _ = sweep(problem, first, block_size=64)
+            sites, _ = sweep(problem, first, BLOCK)
         # On the way the precisions of sites take either sign.
         free = replace(problem, model=of_any_sign(problem.model))
         iterate = free.iterate(sites)
@@ -64,10 +73,15 @@ class DoubleLoop(Solver):
                 separators = moments
                 anderson = Anderson()
                 point = Inner(free, separators).minimise(iterate.sites, tol / 10)
-            energy = point.energy
-            iterate = free.iterate(point.sites)
+            reached = None if point is None else free.iterate(point.sites)
+            if reached is None or problem.improper(reached.cavity).any():
+                # Rounding: the prior is too wide for its smallest digits to count.
+                match = problem.likelihood.match(iterate.cavity)
+                residuals.append(problem.residual(iterate, match))
+                break
+            energy, iterate = point.energy, reached
             match = problem.likelihood.match(iterate.cavity)
-            residuals.append(iterate.residual(match))
+            residuals.append(problem.residual(iterate, match))
             if residuals[-1] <= tol:
                 break
             moments = Separators.of(iterate.posterior)
@@ -75,10 +89,12 @@ class DoubleLoop(Solver):
             proposal = anderson.propose(separators.values, moments.values, weights)
             separators = Separators(proposal)
         sites = iterate.sites
-        if not problem.model.any_sign and (sites.precision < 0).any():
-            # The same at the fixed point, and of the sign that the model takes.
+        if problem.likelihood.log_concave and (sites.precision < 0).any():
+            # The same at the fixed point, and of the sign they have there.
+            match = problem.likelihood.match(iterate.cavity)
             sites = Sites(match.precision, match.shift)
-        return Run(problem.iterate(sites), residuals, residuals[-1] <= tol, 0)
+        converged = residuals[-1] <= tol
+        return Run(problem.iterate(sites), residuals, converged, 0)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class Parallel(Solver):
             n_improper += halvings
             damping = max(damping * 0.5**halvings, FLOOR)
             match = problem.likelihood.match(iterate.cavity)
-            residuals.append(iterate.residual(match))
+            residuals.append(problem.residual(iterate, match))
             converged = residuals[-1] <= tol
             if converged or len(residuals) == max_iter:
                 return Run(iterate, residuals, converged, n_improper)
@@ -94,13 +94,13 @@ def accelerate(anderson, counts, iterate, target):
 def laplace_sites(problem):
     """Sites of a Gaussian at the mode, or nearly there; else those that say least."""
     sites = problem.first_sites()
-    curvature = getattr(problem.likelihood, "curvature", None)
-    if curvature is None:
-        return sites
     posterior = problem.model.posterior(sites.precision, sites.shift)
     for _ in range(LAPLACE_STEPS):
         latent = posterior.mean
-        gradient, precision = curvature(latent)
+        local = problem.likelihood.curvature(latent)
+        if local is None:
+            return sites
+        gradient, precision = local
         sites = Sites(precision, gradient + precision * latent)
         posterior = problem.model.posterior(
             problem.counts * sites.precision, problem.counts * sites.shift

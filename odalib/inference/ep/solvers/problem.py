@@ -8,7 +8,10 @@ import numpy as np
 from odalib.inference.ep.gaussians.model import GaussianModel, Posterior
 from odalib.inference.ep.likelihood import Cavity, Likelihood, Match
 
-__all__ = ["Iterate", "Problem", "Run", "Sites", "Solver", "site_residual"]
+__all__ = ["Iterate", "Problem", "Run", "Sites", "Solver"]
+
+# Weight, in a residual, of the errors of all sites together.
+SHIFT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,28 @@ class Problem:
         )
         return Iterate(sites, posterior, cavity)
 
+    def residual(self, iterate: "Iterate", match: Match) -> float:
+        """How far sites are from those that match, in posterior deviations.
+
+        ``max(|d nu - d tau mu| s, |d tau| s^2)`` over the sites; and, since many
+        small errors add up, `SHIFT` of what all of them together would move a mean
+        by.
+        """
+        sites, posterior = iterate.sites, iterate.posterior
+        mean, spread = posterior.mean, np.sqrt(posterior.variance)
+        change = match.precision - sites.precision
+        pull = match.shift - sites.shift - change * mean
+        # A latent value without variance is not moved by anything.
+        unit = np.where(spread > 0, spread, 1.0)
+        moved = np.abs(posterior.respond(self.counts * pull)) / unit
+        return float(
+            max(
+                np.abs(pull * spread).max(),
+                np.abs(change * spread**2).max(),
+                SHIFT * moved.max(),
+            )
+        )
+
     def first_sites(self):
         """Sites that say as little as the model allows."""
         return Sites(self.model.first_precision(), np.zeros(self.model.n_sites))
@@ -76,12 +101,6 @@ class Iterate:
     sites: Sites
     posterior: Posterior
     cavity: Cavity
-
-    def residual(self, match: Match):
-        """How far the sites are from those that match, in posterior deviations."""
-        return site_residual(
-            match, self.sites, self.posterior.mean, self.posterior.variance
-        )
 
 
 @dataclass(frozen=True)
@@ -116,10 +135,3 @@ class Solver(ABC):
         self, problem: Problem, sites: Sites | None, tol: float, max_iter: int
     ) -> Run:
         """Iterate until the residual is at most ``tol``."""
-
-
-def site_residual(match, sites, mean, variance):
-    """``max(|d nu - d tau mu| s, |d tau| s^2)`` over the sites."""
-    change = match.precision - sites.precision
-    pull = (match.shift - sites.shift - change * mean) * np.sqrt(variance)
-    return float(max(np.abs(pull).max(), np.abs(change * variance).max()))

@@ -3,9 +3,13 @@
 import numpy as np
 
 from odalib.inference.ep.likelihood import Cavity
+from odalib.inference.ep.solvers.copies import match_copies
 from odalib.inference.ep.solvers.problem import Run, Sites, Solver
 
-__all__ = ["Sequential", "SinglePass"]
+__all__ = ["BLOCK", "Sequential", "SinglePass", "sweep"]
+
+# Sites of a block: few enough that the inner problem is cheap beside the rest.
+BLOCK = 64
 
 
 class Sequential(Solver):
@@ -13,8 +17,10 @@ class Sequential(Solver):
 
     Within a block only the block's own marginals follow every site, and all others
     follow once at its end: the iterates are those of one site at a time, for a
-    fraction of the memory traffic. Needs no damping. A site whose cavity is
-    improper waits for the next sweep, which starts from a fresh factorisation.
+    fraction of the memory traffic. A site whose cavity is improper waits for the
+    next sweep, which starts from a fresh factorisation.
+
+    Needs no damping. All copies of a site are matched at once, to each other too.
 
     Parameters
     ----------
@@ -26,22 +32,23 @@ class Sequential(Solver):
         self.block_size = block_size
 
     def run(self, problem, sites, tol, max_iter):
-        sites = problem.first_sites() if sites is None else sites
-        residuals: list[float] = []
+        iterate = problem.iterate(problem.first_sites() if sites is None else sites)
+        # Sites to start from may be those looked for.
+        residuals = [] if sites is None else [current_residual(problem, iterate)]
         n_improper = 0
-        while len(residuals) < max_iter:
-            iterate = problem.iterate(sites)
-            improper = problem.improper(iterate.cavity)
-            if not improper.any():
-                match = problem.likelihood.match(iterate.cavity)
-                residuals.append(iterate.residual(match))
-                if residuals[-1] <= tol:
-                    return Run(iterate, residuals, True, n_improper)
-            else:
-                residuals.append(np.inf)
+        while len(residuals) < max_iter and not (residuals and residuals[-1] <= tol):
             sites, skipped = sweep(problem, iterate, self.block_size)
             n_improper += skipped
-        return Run(problem.iterate(sites), residuals, False, n_improper)
+            iterate = problem.iterate(sites)
+            residuals.append(current_residual(problem, iterate))
+        return Run(iterate, residuals, residuals[-1] <= tol, n_improper)
+
+
+def current_residual(problem, iterate):
+    """Residual of an iterate; infinite where a cavity is improper."""
+    if problem.improper(iterate.cavity).any():
+        return np.inf
+    return problem.residual(iterate, problem.likelihood.match(iterate.cavity))
 
 
 class SinglePass(Solver):
@@ -52,7 +59,7 @@ class SinglePass(Solver):
 
     def run(self, problem, sites, tol, max_iter):
         iterate = problem.iterate(problem.first_sites())
-        sites, skipped = sweep(problem, iterate, block_size=64)
+        sites, skipped = sweep(problem, iterate, BLOCK)
         return Run(problem.iterate(sites), [], True, skipped)
 
 
@@ -73,7 +80,11 @@ def sweep(problem, iterate, block_size):
         block = slice(start, start + block_size)
         before = precision[block].copy(), shift[block].copy()
         n_improper += match_block(
-            problem, posterior.local(block), block, precision[block], shift[block]
+            problem,
+            posterior.local(block),
+            block,
+            precision[block],
+            shift[block],
         )
         counts = problem.counts[block]
         posterior.update(
@@ -95,13 +106,26 @@ def match_block(problem, local, block, precision, shift):
             n_improper += 1
             continue
         number = slice(block.start + i, block.start + i + 1)
-        match = problem.likelihood.match(cavity, number)
-        counts = problem.counts[number]
+        matched = match_site(problem, cavity, number, precision[i], shift[i])
+        sharpened, moved = matched[0] - precision[i], matched[1] - shift[i]
+        precision[i], shift[i] = matched
         if len(precision) > 1:
-            local.update(
-                site,
-                counts * (match.precision - precision[site]),
-                counts * (match.shift - shift[site]),
-            )
-        precision[site], shift[site] = match.precision, match.shift
+            counts = problem.counts[number]
+            local.update(site, counts * sharpened, counts * moved)
     return n_improper
+
+
+def match_site(problem, cavity, number, precision, shift):
+    """Precision and shift of one copy that match, given those it has now."""
+    likelihood, count = problem.likelihood, problem.counts[number][0]
+    match = likelihood.match(cavity, number)
+    site = match.precision[0], match.shift[0]
+    if count == 1.0 or not (likelihood.log_concave and site[0] > 0):
+        return site
+    if cavity.posterior_variance[0] == 0:
+        return site
+    rest = (
+        cavity.precision[0] - (count - 1.0) * precision,
+        cavity.shift[0] - (count - 1.0) * shift,
+    )
+    return match_copies(likelihood, number.start, count, rest, match)
