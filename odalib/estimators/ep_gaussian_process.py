@@ -182,7 +182,8 @@ default='auto'
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or what the kernel takes
+        X : array-like of shape (n_samples, n_features)
+            Or a list of whatever the kernel takes.
         y : array-like of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), default=None

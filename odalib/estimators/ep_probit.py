@@ -213,6 +213,7 @@ default='auto'
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+            Labels; classes may be missing.
         classes : array-like of shape (n_classes,), default=None
             All labels that may come; needed on the first call only.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -6,13 +6,14 @@ import numpy as np
 from scipy.optimize import minimize
 
 from odalib.inference.ep.gaussians import linear_map
-from odalib.inference.ep.gaussians.weights import column_mean_squares, prior_belief
+from odalib.inference.ep.gaussians.rows import largest_squares
+from odalib.inference.ep.gaussians.weights import prior_belief
 from odalib.inference.ep.solve import Inference, infer
 
 __all__ = ["EvidenceSearch", "maximise_evidence"]
 
-# Bounds of the prior variance of the latent values, by what one feature (or the
-# intercept) contributes: beyond them the evidence is flat.
+# Bounds of the prior variance of latent values, by what one feature (or the intercept)
+# contributes where it is largest: beyond them the evidence is flat.
 SMALLEST, LARGEST = 1e-6, 1e6
 # Fixed-point steps before the search, at sites that are nearly right.
 FIRST_STEPS, FIRST_TOL = 3, 1e-3
@@ -65,7 +66,7 @@ def maximise_evidence(X, likelihood, groups, first, *, tol, **options):
     EvidenceSearch
     """
     sizes = np.bincount(groups)
-    squares = np.bincount(groups, column_mean_squares(X)) / sizes
+    squares = np.bincount(groups, largest_squares(X)) / sizes
     # A group whose columns are zero is told nothing: any variance serves.
     scale = np.where(squares > 0, squares, 1.0)
     lowest, highest = np.log([SMALLEST / scale, LARGEST / scale])

@@ -6,7 +6,8 @@ import numpy as np
 
 from odalib.inference.ep.gaussians import Covariance
 from odalib.inference.ep.gaussians.linear import WeightSpace
-from odalib.inference.ep.gaussians.weights import column_squares, prior_belief
+from odalib.inference.ep.gaussians.rows import column_squares
+from odalib.inference.ep.gaussians.weights import prior_belief
 from odalib.inference.ep.probit import Probit
 from odalib.inference.ep.solve import infer
 from odalib.inference.ep.weights import split_weights

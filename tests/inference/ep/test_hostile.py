@@ -187,6 +187,25 @@ def test_any_scales_any_labels(seed, n, d, logs, log_variance, weight):
     assert inference.converged
 
 
+@pytest.mark.parametrize("scale", [1e4, 1e6, 1e8])
+def test_wide_rows_with_one_large_column(scale):
+    """Their Gram matrix has lost the others to rounding; the rows have not."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(5, 8))
+    X[:, 0] *= scale
+    y = np.array([1.0, -1.0, 1.0, 1.0, -1.0])
+    gram = infer(linear_map(X, prior_belief(np.ones(8))), Probit(y))
+    weights = infer(SPACES["weights"](X, np.ones(8)), Probit(y))
+    assert weights.converged
+    assert gram.converged
+    assert gram.log_evidence == pytest.approx(weights.log_evidence, abs=1e-5)
+    np.testing.assert_allclose(
+        gram.posterior.belief.marginals(),
+        weights.posterior.belief.marginals(),
+        rtol=1e-4,
+    )
+
+
 @solvers
 def test_known_latent_values_are_left_alone(solver):
     """Rows without variance: the labels are as probable as the prior mean says."""

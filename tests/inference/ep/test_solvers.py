@@ -12,6 +12,7 @@ from odalib.inference.ep.gaussians import Covariance, linear_map
 from odalib.inference.ep.gaussians.weights import prior_belief
 from odalib.inference.ep.likelihood import Cavity
 from odalib.inference.ep.probit import Probit
+from odalib.inference.ep.solvers.double_loop import LARGEST
 from odalib.inference.ep.solvers.problem import Sites
 from tests.oracles.textbook_ep import probit, textbook_ep
 
@@ -267,8 +268,8 @@ def test_sizes_that_do_not_agree_are_refused():
 
 
 def test_double_loop_says_how_many_sites_are_too_many():
-    n = 2001
+    n = LARGEST + 1
     model = linear_map(np.ones((n, 1)), prior_belief(np.ones(1)))
-    with pytest.raises(ValueError, match=r"double_loop.* up to 2000 .* are 2001"):
+    with pytest.raises(ValueError, match=rf"double_loop.* up to {LARGEST} .* are {n}"):
         infer(model, Probit(np.ones(n)), solver="double_loop")
     assert infer(model, Probit(np.ones(n))).converged

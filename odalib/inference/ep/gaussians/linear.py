@@ -11,15 +11,17 @@ from odalib.inference.ep.gaussians.model import (
     MovingPosterior,
     Posterior,
 )
+from odalib.inference.ep.gaussians.rows import (
+    column_squares,
+    dense,
+    scale_rows,
+    stack_rows,
+)
 from odalib.inference.ep.gaussians.weights import (
     DenseBelief,
     RowsBelief,
-    column_squares,
-    dense,
     dense_factor,
     prior_belief,
-    scale_rows,
-    stack_rows,
 )
 
 __all__ = ["GramSpace", "WeightSpace", "linear_map", "of_any_sign"]

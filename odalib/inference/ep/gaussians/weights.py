@@ -9,11 +9,17 @@ from scipy.linalg import qr
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from odalib.inference.ep.gaussians.model import LostDefiniteness
+from odalib.inference.ep.gaussians.rows import (
+    column_squares,
+    dense,
+    row_products,
+    scale_columns,
+    scale_rows,
+    spans,
+)
 
 __all__ = ["DenseBelief", "RowsBelief", "WeightBelief", "prior_belief"]
 
-# Rows that pass through the cache together.
-BLOCK_ROWS = 4096
 # A pivot of the scaled precision below this has lost half of its digits.
 SMALLEST_PIVOT = 1e-8
 
@@ -225,57 +231,3 @@ def weighted_gram(rows, weights, negative):
         return dense(rows.T @ scale_rows(rows, weights))
     rows = scale_rows(rows, np.sqrt(weights))
     return dense(rows.T @ rows)
-
-
-def spans(X):
-    """Slices of blocks of rows."""
-    n_rows = X.shape[0]
-    return [
-        slice(start, min(start + BLOCK_ROWS, n_rows))
-        for start in range(0, n_rows, BLOCK_ROWS)
-    ]
-
-
-def dense(matrix):
-    """Make a matrix dense."""
-    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
-
-
-def scale_rows(rows, factors):
-    """Rows times one factor each; dense stays dense, CSR stays CSR."""
-    if isinstance(rows, np.ndarray):
-        return rows * factors[:, np.newaxis]
-    return sp.diags_array(factors) @ rows
-
-
-def scale_columns(rows, factors):
-    """Columns times one factor each; dense stays dense, CSR stays CSR."""
-    if isinstance(rows, np.ndarray):
-        return rows * factors
-    return rows @ sp.diags_array(factors)
-
-
-def stack_rows(upper, lower):
-    """Rows below rows; of CSR where one of them is."""
-    if isinstance(upper, np.ndarray) and isinstance(lower, np.ndarray):
-        return np.vstack([upper, lower])
-    return sp.vstack([sp.csr_array(upper), sp.csr_array(lower)], format="csr")
-
-
-def column_mean_squares(rows):
-    """Mean square of every column, dense or CSR, shape (d,)."""
-    if isinstance(rows, np.ndarray):
-        return column_squares(rows) / len(rows)
-    return np.asarray(rows.multiply(rows).sum(axis=0)).ravel() / rows.shape[0]
-
-
-def column_squares(matrix):
-    """Sum of squares of every column, shape (m,)."""
-    return np.einsum("ij,ij->j", matrix, matrix)
-
-
-def row_products(left, right):
-    """Inner product of every row with its counterpart, shape (n,)."""
-    if isinstance(left, np.ndarray):
-        return np.einsum("ij,ij->i", left, right)
-    return np.asarray(left.multiply(right).sum(axis=1)).ravel()

@@ -1,0 +1,72 @@
+"""Rows of data, dense or CSR: the few operations that the two need of their own."""
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = [
+    "column_squares",
+    "dense",
+    "largest_squares",
+    "row_products",
+    "scale_columns",
+    "scale_rows",
+    "spans",
+    "stack_rows",
+]
+
+# Rows that pass through the cache together.
+BLOCK_ROWS = 4096
+
+
+def spans(X):
+    """Slices of blocks of rows."""
+    n_rows = X.shape[0]
+    return [
+        slice(start, min(start + BLOCK_ROWS, n_rows))
+        for start in range(0, n_rows, BLOCK_ROWS)
+    ]
+
+
+def dense(matrix):
+    """Make a matrix dense."""
+    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+
+
+def scale_rows(rows, factors):
+    """Rows times one factor each; dense stays dense, CSR stays CSR."""
+    if isinstance(rows, np.ndarray):
+        return rows * factors[:, np.newaxis]
+    return sp.diags_array(factors) @ rows
+
+
+def scale_columns(rows, factors):
+    """Columns times one factor each; dense stays dense, CSR stays CSR."""
+    if isinstance(rows, np.ndarray):
+        return rows * factors
+    return rows @ sp.diags_array(factors)
+
+
+def stack_rows(upper, lower):
+    """Rows below rows; of CSR where one of them is."""
+    if isinstance(upper, np.ndarray) and isinstance(lower, np.ndarray):
+        return np.vstack([upper, lower])
+    return sp.vstack([sp.csr_array(upper), sp.csr_array(lower)], format="csr")
+
+
+def largest_squares(rows):
+    """Largest square of every column, dense or CSR, shape (d,)."""
+    if isinstance(rows, np.ndarray):
+        return np.square(rows).max(axis=0)
+    return dense(rows.multiply(rows).max(axis=0)).ravel()
+
+
+def column_squares(matrix):
+    """Sum of squares of every column, shape (m,)."""
+    return np.einsum("ij,ij->j", matrix, matrix)
+
+
+def row_products(left, right):
+    """Inner product of every row with its counterpart, shape (n,)."""
+    if isinstance(left, np.ndarray):
+        return np.einsum("ij,ij->i", left, right)
+    return np.asarray(left.multiply(right).sum(axis=1)).ravel()
