@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odalib.inference.ep.gaussians.model import Posterior
+from odalib.inference.ep.gaussians.model import LostDefiniteness, Posterior
 from odalib.inference.ep.likelihood import Cavity
 from odalib.inference.ep.solvers import SOLVERS
 from odalib.inference.ep.solvers.problem import Problem, Sites
@@ -115,17 +115,28 @@ def infer(
             f"of {type(likelihood).__name__} may be; give the model by its precision."
         )
     problem = Problem(model, likelihood, counts)
+    if solver not in {"auto", *SOLVERS}:
+        raise ValueError(
+            f"solver={solver!r} is none of {', '.join(['auto', *SOLVERS])}."
+        )
     if solver != "auto":
         SOLVERS[solver].refuse(problem)
         return attempt(problem, solver, start, tol, max_iter)
     attempts = [(name, None) for name in AUTOMATIC if fits(name, problem)]
     if start is not None:
         attempts = [(AUTOMATIC[0], start), *attempts]
-    tried = []
+    tried, lost = [], None
     for name, sites in attempts:
-        tried.append(attempt(problem, name, sites, tol, max_iter))
-        if tried[-1].converged:
-            return tried[-1]
+        try:
+            inference = attempt(problem, name, sites, tol, max_iter)
+        except LostDefiniteness as error:
+            lost = error
+            continue
+        if inference.converged:
+            return inference
+        tried.append(inference)
+    if lost is not None and not tried:
+        raise lost
     return min(tried, key=lambda inference: inference.residuals[-1])
 
 

@@ -4,7 +4,11 @@ from functools import cached_property
 
 import numpy as np
 
-from odalib.inference.ep.gaussians.covariance import Covariance, CovariancePosterior
+from odalib.inference.ep.gaussians.covariance import (
+    Covariance,
+    CovariancePosterior,
+    check_covariance,
+)
 from odalib.inference.ep.gaussians.model import (
     GaussianModel,
     LostDefiniteness,
@@ -16,6 +20,7 @@ from odalib.inference.ep.gaussians.rows import (
     dense,
     scale_rows,
     stack_rows,
+    unit_factor,
 )
 from odalib.inference.ep.gaussians.weights import (
     DenseBelief,
@@ -23,6 +28,9 @@ from odalib.inference.ep.gaussians.weights import (
     dense_factor,
     prior_belief,
 )
+
+# So many weights may have a precision of their own where Gram space would not do.
+DENSE_WEIGHTS = 1000
 
 __all__ = ["GramSpace", "WeightSpace", "linear_map", "of_any_sign"]
 
@@ -40,18 +48,27 @@ def linear_map(X, belief):
     -------
     WeightSpace or GramSpace
         Gram space where the rows, with those that the belief already holds, are
-        fewer than the weights.
+        fewer than the weights; but of up to `DENSE_WEIGHTS` of these not where rows
+        differ so little, beside their size, that products of them lose it.
     """
     n_rows, n_weights = X.shape
     if isinstance(belief, RowsBelief) and n_rows + belief.rows.shape[0] < n_weights:
-        return GramSpace(X, belief)
+        gram = GramSpace(X, belief)
+        if n_weights > DENSE_WEIGHTS or keeps_digits(gram.covariance):
+            return gram
     return WeightSpace(X, belief.as_dense())
+
+
+def keeps_digits(covariance):
+    """Whether the differences of rows survive in their covariances."""
+    return bool((np.diag(covariance) > 0).all()) and unit_factor(covariance)[1]
 
 
 def of_any_sign(model):
     """Give the same prior as a model that takes site precisions of any sign."""
     if model.any_sign:
         return model
+    check_covariance(model.covariance)
     values, vectors = np.linalg.eigh(model.covariance)
     # Rounding has made the smallest eigenvalues of a semidefinite matrix negative.
     kept = values > 0

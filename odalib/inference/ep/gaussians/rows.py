@@ -2,6 +2,7 @@
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg.lapack import dpotrf
 
 __all__ = [
     "column_squares",
@@ -12,10 +13,35 @@ __all__ = [
     "scale_rows",
     "spans",
     "stack_rows",
+    "unit_factor",
 ]
 
 # Rows that pass through the cache together.
 BLOCK_ROWS = 4096
+# A pivot, of a unit diagonal, below this has lost half of its digits.
+SMALLEST_PIVOT = 1e-8
+
+
+def unit_factor(gram):
+    """Cholesky factor of a Gram matrix in units of its diagonal.
+
+    Parameters
+    ----------
+    gram : array of shape (m, m)
+        Of positive diagonal.
+
+    Returns
+    -------
+    factor : array of shape (m, m)
+        Upper triangular, times the units; None where there is none.
+    exact : bool
+        Whether no pivot is so small that the products have lost half of the digits.
+    """
+    units = np.sqrt(np.diag(gram))
+    factor, info = dpotrf(gram / units / units[:, np.newaxis], lower=0)
+    if info != 0:
+        return None, False
+    return factor * units, bool(np.diag(factor).min() ** 2 > SMALLEST_PIVOT)
 
 
 def spans(X):

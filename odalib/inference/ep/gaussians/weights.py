@@ -16,12 +16,10 @@ from odalib.inference.ep.gaussians.rows import (
     scale_columns,
     scale_rows,
     spans,
+    unit_factor,
 )
 
 __all__ = ["DenseBelief", "RowsBelief", "WeightBelief", "prior_belief"]
-
-# A pivot of the scaled precision below this has lost half of its digits.
-SMALLEST_PIVOT = 1e-8
 
 
 class WeightBelief:
@@ -196,15 +194,10 @@ def dense_factor(belief, X, precision):
     total = belief.factor.T @ belief.factor
     for span in spans(X):
         total += weighted_gram(X[span], precision[span], negative)
-    diagonal = np.diag(total).copy()
-    if (diagonal > 0).all():
-        scale = 1.0 / np.sqrt(diagonal)
-        total *= scale
-        total *= scale[:, np.newaxis]
-        factor, info = dpotrf(np.asfortranarray(total), lower=0)
-        exact = info == 0 and np.diag(factor).min() ** 2 > SMALLEST_PIVOT
-        if exact or (negative and info == 0):
-            return factor / scale
+    if (np.diag(total) > 0).all():
+        factor, exact = unit_factor(total)
+        if exact or (negative and factor is not None):
+            return factor
     if negative:
         raise LostDefiniteness(
             "The prior precision of the weights with the precisions of the sites is "

@@ -13,7 +13,7 @@ GROWTH = 1.5
 SHORTEST = 1e-4
 
 
-def match_copies(likelihood, number, count, rest, first):
+def match_copies(likelihood, number, count, rest, first, present):
     """Site that matches a cavity which holds all copies of it but one.
 
     Copies that each waited for the next sweep would overshoot, as parallel updates
@@ -32,25 +32,40 @@ def match_copies(likelihood, number, count, rest, first):
         Precision and shift of the latent value without any copy.
     first : Match
         Of one copy alone.
+    present : (float, float)
+        Precision and shift of one copy now; of no precision at the first sweep.
 
     Returns
     -------
     precision, shift : float
         Of one copy.
     """
-    point, joined = coordinates(first)[0], 1.0
-    while joined < count:
-        growth = min(GROWTH, count / joined)
-        joined *= growth
-        # As much information as before, from more copies.
-        point = np.array([point[0] - np.log(growth), point[1] / np.sqrt(growth)])
-        point = agree(likelihood, number, joined, rest, point)
+    agreed = False
+    if present[0] > 0:
+        root = np.sqrt(present[0])
+        near = np.array([2.0 * np.log(root), present[1] / root])
+        point, agreed = agree(likelihood, number, count, rest, near)
+    if not agreed:
+        point, joined = coordinates(first)[0], 1.0
+        while joined < count:
+            growth = min(GROWTH, count / joined)
+            joined *= growth
+            # As much information as before, from more copies.
+            point = np.array([point[0] - np.log(growth), point[1] / np.sqrt(growth)])
+            point, _ = agree(likelihood, number, joined, rest, point)
     precision = np.exp(point[0])
     return precision, point[1] * np.sqrt(precision)
 
 
 def agree(likelihood, number, count, rest, point):
-    """Find the fixed point of so many copies, by Newton steps from a point near it."""
+    """Find the fixed point of so many copies, by Newton steps from a point near it.
+
+    Returns
+    -------
+    point : array of shape (2,)
+    agreed : bool
+        Whether it is a fixed point.
+    """
 
     def matched(points):
         precision = np.exp(points[:, 0])
@@ -66,8 +81,10 @@ def agree(likelihood, number, count, rest, point):
     for _ in range(STEPS):
         here, *there = matched(np.vstack([point, point + nudges]))
         error = here - point
-        if not np.abs(error).max() > AGREED:
-            break
+        if np.abs(error).max() <= AGREED:
+            return point, True
+        if np.isnan(error).any():
+            return point, False
         slope = np.transpose([(image - here) / NUDGE for image in there])
         step = np.linalg.solve(np.eye(2) - slope, error)
         length = min(1.0, 1.0 / np.abs(step).max())
@@ -78,9 +95,9 @@ def agree(likelihood, number, count, rest, point):
                 break
             length /= 2.0
         else:
-            break
+            return point, False
         point = following
-    return point
+    return point, False
 
 
 def coordinates(match: Match) -> np.ndarray:

@@ -10,9 +10,10 @@ __all__ = ["Parallel", "laplace_sites"]
 
 # Newton steps towards the mode before the first moments are matched.
 LAPLACE_STEPS = 2
-# A residual that has not halved in so many iterations damps by the factor, down to
-# the floor; so many times in a row is a stall.
-PATIENCE, DAMPING, FLOOR, STALLED = 4, 0.6, 0.25, 8
+# Extrapolation breaks most cycles, given time. A residual that has not halved in so
+# many iterations damps by the factor, down to the floor; so many times in a row is a
+# stall.
+PATIENCE, DAMPING, FLOOR, STALLED = 20, 0.5, 0.25, 3
 # Halvings of a step that led to an improper cavity, at the most.
 RETREATS = 50
 
@@ -20,9 +21,10 @@ RETREATS = 50
 class Parallel(Solver):
     """One factorisation an iteration, from the sites of the Laplace approximation.
 
-    Undamped it falls into a cycle on separable data with wide priors; the rule then
-    damps it, and gives up where that does not help. A step to improper cavities, or
-    to no posterior at all, is halved until it is none, and the damping with it.
+    By itself it falls into a cycle on separable data with wide priors. Sites are
+    extrapolated from those before (`Anderson`), which ends most cycles; the rule damps
+    what is left, and gives up where that does not help. A step to improper cavities,
+    or to no posterior at all, is halved until it is none, and the damping with it.
     """
 
     def run(self, problem, sites, tol, max_iter):
@@ -87,7 +89,7 @@ def accelerate(anderson, counts, iterate, target):
         weights * np.concatenate([variance, np.sqrt(variance)]),
     )
     precision, shift = np.split(proposal, 2)
-    same_sign = (precision > 0) == (target.precision > 0)
+    same_sign = np.sign(precision) == np.sign(target.precision)
     return Sites(precision, shift) if same_sign.all() else target
 
 

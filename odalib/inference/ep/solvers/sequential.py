@@ -128,4 +128,6 @@ def match_site(problem, cavity, number, precision, shift):
         cavity.precision[0] - (count - 1.0) * precision,
         cavity.shift[0] - (count - 1.0) * shift,
     )
-    return match_copies(likelihood, number.start, count, rest, match)
+    return match_copies(
+        likelihood, number.start, count, rest, match, (precision, shift)
+    )
