@@ -33,8 +33,11 @@ class BasePropagation(BaseProbitClassifier):
         margins = mean / np.sqrt(1.0 + variance)
         return self._decomposition.probit_probabilities(margins).astype(self._dtype)
 
-    def _of_report(self, report):
-        """Fitted attributes that tell how inference went, and warn where it failed."""
+    def _of_report(self, report, depth):
+        """Fitted attributes that tell how inference went, and warn where it failed.
+
+        The warning is of the line that called the method ``depth`` calls above.
+        """
         inferences = report.inferences
         stuck = [i for i in inferences if i is not None and not i.converged]
         if stuck:
@@ -45,7 +48,7 @@ class BasePropagation(BaseProbitClassifier):
                 f"solver {worst.solver!r} the residual is {worst.residuals[-1]:.3g}. "
                 "Allow more iterations, scale the features, or use solver='auto'.",
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=depth + 1,
             )
         return {
             "_report": report,

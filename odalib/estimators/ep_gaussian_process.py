@@ -318,7 +318,7 @@ default='auto'
             "_kernels": kernels,
             "_dtype": np.float32 if rows.dtype == np.float32 else np.float64,
             # Where warnings are errors it raises, and nothing has changed.
-            **self._of_report(report),
+            **self._of_report(report, depth=5),
         }
         if inducing is not None:
             state["inducing_points_"] = inducing

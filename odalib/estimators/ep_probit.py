@@ -60,7 +60,7 @@ default=1.0
         Whether the latent value has a constant term.
     intercept_variance : float, default=10.0
         Prior variance of the intercept; wide enough for one class in a thousand.
-        Where the evidence chooses, the search starts from it.
+        Where the evidence chooses, it chooses this too.
     multi_class : {'ovo', 'ovr'}, default='ovo'
         One problem for every pair of classes, whose probabilities are multiplied
         (a class has to be preferred to every other); or one for every class against
@@ -321,14 +321,14 @@ default='auto'
             "_fixed": {name: copy(getattr(self, name)) for name in FIXED},
             **self._of_weights(learnt, rows.dtype),
             # Where warnings are errors it raises, and nothing has changed.
-            **self._of_report(report),
+            **self._of_report(report, depth=6),
         }
         vars(self).pop("covariance_", None)
         vars(self).update(state)
         return self
 
     def _nothing_learnt(self, decomposition):
-        """Priors of all problems; where the evidence chooses, what it starts from."""
+        """Priors of all problems; where the evidence chooses, until it has."""
         by_evidence = isinstance(self.prior_variance, str)
         variances = weight_variances(
             1.0 if by_evidence else self.prior_variance,
@@ -349,9 +349,7 @@ default='auto'
         groups = np.arange(len(variances))
         if self.prior_variance == "evidence":
             groups = (groups == self.n_features_in_).astype(int)
-        return regress_by_evidence(
-            X, y, row_weights, groups, variances, **self._options()
-        )
+        return regress_by_evidence(X, y, row_weights, groups, **self._options())
 
     def _options(self):
         return {"solver": self.solver, "max_iter": self.max_iter, "tol": self.tol}

@@ -12,15 +12,15 @@ from odalib.inference.ep.solve import Inference, infer
 
 __all__ = ["EvidenceSearch", "maximise_evidence"]
 
-# Bounds of the prior variance of latent values, by what one feature (or the intercept)
-# contributes where it is largest: beyond them the evidence is flat.
-SMALLEST, LARGEST = 1e-6, 1e6
+# Bounds of the prior variance of latent values where a group's columns are largest,
+# beyond which the evidence is flat; and where the search starts between them.
+SMALLEST, FIRST, LARGEST = 1e-6, 10.0, 1e6
 # Fixed-point steps before the search, at sites that are nearly right.
 FIRST_STEPS, FIRST_TOL = 3, 1e-3
 # Where the search ends: by its slope, in the units of the search, the log evidence
 # is the largest there is to about half its square; or a step gains next to nothing,
 # as on separable data, whose evidence only levels out as the prior widens.
-SLOPE_TOL, GAIN_TOL = 1e-4, 1e-5
+SLOPE_TOL, GAIN_TOL = 1e-4, 1e-6
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class EvidenceSearch:
     inference: Inference
 
 
-def maximise_evidence(X, likelihood, groups, first, *, tol, **options):
+def maximise_evidence(X, likelihood, groups, *, tol, **options):
     """Prior variances, shared by groups of weights, that maximise the log evidence.
 
     ``d log Z / d log v = sum_j (mean_j^2 / v - told_j) / 2`` over the weights of a
@@ -54,8 +54,6 @@ def maximise_evidence(X, likelihood, groups, first, *, tol, **options):
     likelihood : Likelihood
     groups : array of int of shape (d,)
         Which weights share a variance; numbered from 0.
-    first : array of shape (d,)
-        Variances to start from; of a group, that of its first weight.
     tol : float
         Of `infer`.
     **options
@@ -66,10 +64,10 @@ def maximise_evidence(X, likelihood, groups, first, *, tol, **options):
     EvidenceSearch
     """
     sizes = np.bincount(groups)
-    squares = np.bincount(groups, largest_squares(X)) / sizes
+    squares = np.bincount(groups, largest_squares(X))
     # A group whose columns are zero is told nothing: any variance serves.
     scale = np.where(squares > 0, squares, 1.0)
-    lowest, highest = np.log([SMALLEST / scale, LARGEST / scale])
+    lowest, start, highest = np.log(np.outer([SMALLEST, FIRST, LARGEST], 1.0 / scale))
     sites = None
 
     def evaluate(log_variances, tol):
@@ -84,8 +82,7 @@ def maximise_evidence(X, likelihood, groups, first, *, tol, **options):
         moved, told = search.inference.posterior.learnt()
         return np.bincount(groups, moved), np.bincount(groups, told)
 
-    leaders = np.unique(groups, return_index=True)[1]
-    log_variances = np.clip(np.log(first[leaders]), lowest, highest)
+    log_variances = start
     for _ in range(FIRST_STEPS):
         last = evaluate(log_variances, max(tol, FIRST_TOL))
         moved, told = by_group(last)

@@ -52,7 +52,7 @@ def regress(X, y, row_weights, belief, **options):
     return Regression(inference.posterior.belief, inference)
 
 
-def regress_by_evidence(X, y, row_weights, groups, first, **options):
+def regress_by_evidence(X, y, row_weights, groups, **options):
     """Learn from rows, with the prior variances of largest evidence.
 
     Parameters
@@ -61,8 +61,6 @@ def regress_by_evidence(X, y, row_weights, groups, first, **options):
         As for `regress`.
     groups : array of int of shape (d,)
         Which weights share a variance; numbered from 0.
-    first : array of shape (d,)
-        Variances to start the search from.
     **options
         Of `infer`: ``solver``, ``tol``, ``max_iter``.
 
@@ -72,7 +70,7 @@ def regress_by_evidence(X, y, row_weights, groups, first, **options):
     variances : array of shape (d,)
     """
     counts, likelihood = weighted_probit(y, row_weights)
-    search = maximise_evidence(X, likelihood, groups, first, counts=counts, **options)
+    search = maximise_evidence(X, likelihood, groups, counts=counts, **options)
     belief = search.inference.posterior.belief
     return Regression(belief, search.inference), search.variances
 

@@ -191,7 +191,7 @@ def test_too_few_iterations_are_owned_up_to(solver):
 
 def test_auto_goes_on_where_the_parallel_solver_stalls():
     """Labels that a very wide prior separates."""
-    problem = wide(0, 30, 2, variance=1e6)
+    problem = wide(0, 30, 2, variance=1e10)
     likelihood, model = Probit(problem.y), problem.model()
     stalled = infer(model, likelihood, solver="parallel")
     assert not stalled.converged
