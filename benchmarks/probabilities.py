@@ -5,7 +5,7 @@ EPProbitClassifier("evidence") over pima, ionosphere, sonar, banknote, wisconsin
 breast_cancer and iris is at most 0.97 times that of the peer, and on none of these,
 wine and digits is it higher by more than two standard errors; likewise that of
 EPGaussianProcessClassifier with an optimised RBF kernel on the sets of up to 800
-rows. leave-one-out probabilities differ from those of refits by at most 0.01.
+rows. Leave-one-out probabilities differ from those of refits by at most 0.01.
 
 Peers: LogisticRegressionCV(scoring="neg_log_loss") and GaussianProcessClassifier
 with the same kernel from the same start, 1.0 * RBF(sqrt(n_features)).
@@ -15,9 +15,9 @@ imputation by medians (wisconsin has 16 missing values; in pima zeros of columns
 5 are missing ones) and StandardScaler, which see the training rows only. A standard
 error is that of the mean over rows of the paired differences: their standard
 deviation over the square root of the number of rows. Leave-one-out probabilities are
-compared on standardised rows with priors held: the default prior variance, the one
-that the evidence takes (of several problems the geometric mean), and the optimised
-kernel. Without --data only the toy sets of scikit-learn are run.
+compared on standardised rows with priors held: the default prior variance and, of
+two classes, that of largest evidence and the optimised kernel. Without --data only
+the toy sets of scikit-learn are run.
 """
 
 import sys
@@ -43,7 +43,8 @@ AVERAGED = {
     "linear": ("pima ionosphere sonar banknote wisconsin breast_cancer iris".split()),
     "process": ("pima ionosphere sonar wisconsin breast_cancer iris wine".split()),
 }
-LEFT_OUT = ("ionosphere", "sonar", "iris", "wine")
+LEFT_OUT = ("ionosphere", "sonar", "breast_cancer", "iris", "wine")
+LARGEST_DIFFERENCE = 0.01
 MOST_PROCESS_ROWS = 800
 PARTS = ("linear", "process", "loo")
 
@@ -109,15 +110,18 @@ def compare(part, sets, seed):
 def held_models(X, y):
     """Yield a name and a classifier of which a refit learns no hyperparameters."""
     yield "default prior", EPProbitClassifier()
+    # Of more than two classes every problem has hyperparameters of its own.
+    if len(set(y)) > 2:
+        return
     found = EPProbitClassifier("evidence").fit(X, y)
-    variances = found.prior_variance_[:, 0], found.intercept_variance_
-    of_weights, of_intercept = (np.exp(np.log(v).mean()) for v in variances)
-    held = EPProbitClassifier(of_weights, intercept_variance=of_intercept)
-    yield "prior by evidence", held
-    process = EPGaussianProcessClassifier(start_kernel(X.shape[1])).fit(X, y)
-    if len(process.classes_) == 2:
-        held = EPGaussianProcessClassifier(process.kernel_, optimizer=None)
-        yield "process", held
+    yield (
+        "prior by evidence",
+        EPProbitClassifier(
+            found.prior_variance_[0], intercept_variance=found.intercept_variance_[0]
+        ),
+    )
+    found = EPGaussianProcessClassifier(start_kernel(X.shape[1])).fit(X, y)
+    yield "process", EPGaussianProcessClassifier(found.kernel_, optimizer=None)
 
 
 def refitted(model, X, y):
@@ -133,16 +137,17 @@ def refitted(model, X, y):
 def compare_left_out(sets):
     """Print a table of leave-one-out probabilities and return its claims."""
     columns = {"left out": "<14", "model": "<17", "largest": ">8.5f"}
-    table = Table(columns | {"mean": ">8.5f"})
+    table = Table(columns | {"mean": ">8.5f", "rows within": ">11.1%"})
     largest = []
     for name, X, y in sets:
         rows = preparation().fit_transform(X)
         for label, model in held_models(rows, y):
             estimate = clone(model).fit(rows, y).loo_predict_proba()
-            differences = np.abs(estimate - refitted(model, rows, y))
+            differences = np.abs(estimate - refitted(model, rows, y)).max(axis=1)
             largest.append(differences.max())
-            table.row(name, label, largest[-1], differences.mean())
-    return [Claim("largest leave-one-out difference", max(largest), 0.01)]
+            within = np.mean(differences <= LARGEST_DIFFERENCE)
+            table.row(name, label, largest[-1], differences.mean(), within)
+    return [Claim("loo: largest difference", max(largest), LARGEST_DIFFERENCE)]
 
 
 def parse(arguments):

@@ -190,7 +190,7 @@ def test_the_evidence_is_largest(shape):
     top = evidence_at(model, X, y)
     assert model.log_evidence_[0] == pytest.approx(top, abs=1e-6)
     for factors in ((1.3, 1.0), (1 / 1.3, 1.0), (1.0, 1.5), (1.0, 1 / 1.5)):
-        assert evidence_at(model, X, y, *factors) < top + 1e-5
+        assert evidence_at(model, X, y, *factors) < top + 1e-4
     # By its slope in the log of the variance the largest to 1e-4.
     slope = evidence_at(model, X, y, 1.01) - evidence_at(model, X, y, 1 / 1.01)
     assert abs(slope / (2 * np.log(1.01))) < 0.015
@@ -301,7 +301,8 @@ def test_shapes_and_reports():
     assert model.solver_ == ["parallel"] * 3
     loo = model.loo_predict_proba()
     assert loo.shape == (150, 3)
-    np.testing.assert_allclose(loo.sum(axis=1), 1.0, rtol=1e-12)
+    absent = weight == 0
+    np.testing.assert_allclose(loo[absent], model.predict_proba(IRIS[absent]), 1e-9)
 
 
 # Leaving rows out

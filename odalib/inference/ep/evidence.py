@@ -20,7 +20,7 @@ FIRST_STEPS, FIRST_TOL = 3, 1e-3
 # Where the search ends: by its slope, in the units of the search, the log evidence
 # is the largest there is to about half its square; or a step gains next to nothing,
 # as on separable data, whose evidence only levels out as the prior widens.
-SLOPE_TOL, GAIN_TOL = 1e-4, 1e-6
+SLOPE_TOL, GAIN_TOL = 1e-4, 1e-8
 
 
 @dataclass(frozen=True)
