@@ -84,7 +84,7 @@ def compare(part, sets, seed):
     """Print a table of log losses and return the claims of a part."""
     columns = {f"{part}": "<14", "rows": ">5d", "classes": ">7d", "log loss": ">8.4f"}
     table = Table(
-        columns | {"peer": ">8.4f", "ratio": ">6.3f", "standard errors": ">+15.1f"}
+        columns | {"peer": ">8.4f", "ratio": ">6.3f", "standard errors": ">15.1f"}
     )
     means, excesses = {}, []
     for name, X, y in sets:

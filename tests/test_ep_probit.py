@@ -16,19 +16,12 @@ from odalib import EPProbitClassifier
 
 from .inference.ep.reference_values import PROBIT_REGRESSIONS
 from .oracles.textbook_ep import probit, probit_power, textbook_ep, weight_posterior
+from .problems import noisy_plane
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 PATIENTS, MALIGNANT = load_breast_cancer(return_X_y=True)
 TIGHT = 1e-11
 INTERCEPT_VARIANCE = 10.0
-
-
-def problem(n, d, seed=0):
-    """Rows, and labels of 0 and 1 that a plane tells apart with much noise."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    y = (X @ rng.normal(size=d) + 0.5 + rng.normal(size=n) > 0).astype(int)
-    return X, y
 
 
 def textbook(X, y, prior_variance, weight=None):
@@ -91,7 +84,7 @@ WEIGHTS = {
 @pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
 @pytest.mark.parametrize("prior_variance", [0.7, np.array([2.0, 0.1, 1.0])], ids=str)
 def test_textbook(prior_variance, weight):
-    X, y = problem(20, 3)
+    X, y = noisy_plane(20, 3)
     model = EPProbitClassifier(prior_variance, tol=TIGHT).fit(X, y, weight)
     mean, covariance, result = textbook(X, y, prior_variance, weight)
     assert_posterior(model, mean, covariance, result.log_evidence)
@@ -107,7 +100,7 @@ def test_textbook(prior_variance, weight):
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_textbook_with_fewer_rows_than_features(layout):
-    X, y = problem(9, 14)
+    X, y = noisy_plane(9, 14)
     X[np.abs(X) < 0.5] = 0.0
     model = EPProbitClassifier(0.5, tol=TIGHT).fit(layout(X), y)
     mean, covariance, result = textbook(X, y, 0.5)
@@ -118,7 +111,7 @@ def test_textbook_with_fewer_rows_than_features(layout):
 
 
 def test_probabilities_integrate_over_the_posterior():
-    X, y = problem(30, 3)
+    X, y = noisy_plane(30, 3)
     model = EPProbitClassifier().fit(X, y)
     new = np.c_[np.random.default_rng(1).normal(size=(50, 3)), np.ones(50)]
     mean = new @ np.r_[model.coef_[0], model.intercept_]
@@ -133,7 +126,7 @@ def test_probabilities_integrate_over_the_posterior():
 
 
 def test_without_intercept():
-    X, y = problem(30, 3)
+    X, y = noisy_plane(30, 3)
     model = EPProbitClassifier(fit_intercept=False, tol=TIGHT).fit(X, y)
     tiny = EPProbitClassifier(intercept_variance=1e-12, tol=TIGHT).fit(X, y)
     np.testing.assert_allclose(model.coef_, tiny.coef_, rtol=1e-8)
@@ -144,7 +137,7 @@ def test_without_intercept():
 
 @pytest.mark.parametrize("n_copies", [2, 5])
 def test_a_weight_is_so_many_rows(n_copies):
-    X, y = problem(25, 3)
+    X, y = noisy_plane(25, 3)
     weight = np.resize([1, n_copies, 0], 25)
     weighted = EPProbitClassifier(tol=1e-12).fit(X, y, sample_weight=weight)
     copies = np.repeat(np.arange(25), weight)
@@ -157,7 +150,7 @@ def test_a_weight_is_so_many_rows(n_copies):
 
 @pytest.mark.parametrize("shape", [(60, 4), (12, 30)], ids=["weights", "gram"])
 def test_all_solvers_come_to_the_same(shape):
-    X, y = problem(*shape)
+    X, y = noisy_plane(*shape)
     solvers = ("auto", "parallel", "sequential", "blocked")
     models = [EPProbitClassifier(solver=s, tol=TIGHT).fit(X, y) for s in solvers]
     for model, solver in zip(models[1:], solvers[1:], strict=True):
@@ -184,7 +177,7 @@ def evidence_at(model, X, y, factor=1.0, intercept_factor=1.0):
 
 @pytest.mark.parametrize("shape", [(80, 5), (20, 60)], ids=["weights", "gram"])
 def test_the_evidence_is_largest(shape):
-    X, y = problem(*shape)
+    X, y = noisy_plane(*shape)
     model = EPProbitClassifier("evidence").fit(X, y)
     assert np.ptp(model.prior_variance_) == 0.0
     top = evidence_at(model, X, y)
@@ -197,7 +190,7 @@ def test_the_evidence_is_largest(shape):
 
 
 def test_the_evidence_of_every_variance_is_largest():
-    X, y = problem(120, 4, seed=3)
+    X, y = noisy_plane(120, 4, seed=3)
     y = ((X[:, 0] - X[:, 2] + np.random.default_rng(4).normal(size=120)) > 0).astype(
         int
     )
@@ -213,7 +206,7 @@ def test_the_evidence_of_every_variance_is_largest():
 
 
 def test_the_evidence_does_not_depend_on_where_the_search_starts():
-    X, y = problem(80, 5)
+    X, y = noisy_plane(80, 5)
     models = [
         EPProbitClassifier("evidence", intercept_variance=v).fit(X * s, y)
         for v, s in ((10.0, 1.0), (0.01, 1.0), (1e4, 1.0), (10.0, 1e-3), (10.0, 1e3))
@@ -225,7 +218,7 @@ def test_the_evidence_does_not_depend_on_where_the_search_starts():
 
 
 def test_what_the_evidence_chose_gives_the_fit_with_it():
-    X, y = problem(80, 5)
+    X, y = noisy_plane(80, 5)
     model = EPProbitClassifier("evidence", tol=TIGHT).fit(X, y)
     fixed = EPProbitClassifier(
         model.prior_variance_[0],
@@ -330,7 +323,7 @@ def test_leaving_a_row_out_is_nearly_a_fit_without_it(prior_variance, n_worse):
 
 
 def test_of_a_weighted_row_one_copy_is_left_out():
-    X, y = problem(40, 3)
+    X, y = noisy_plane(40, 3)
     weight = np.where(np.arange(40) % 2, 3.0, 1.0)
     found = EPProbitClassifier().fit(X, y, sample_weight=weight).loo_predict_proba()
     for i in range(0, 40, 3):
@@ -345,7 +338,7 @@ def test_of_a_weighted_row_one_copy_is_left_out():
 
 def test_many_features_need_no_square_array():
     """An array of 5000 x 5000 would take 200 MB; the rows take 4 MB."""
-    X, y = problem(100, 5000)
+    X, y = noisy_plane(100, 5000)
     tracemalloc.start()
     try:
         model = EPProbitClassifier(1e-3).fit(X, y)
@@ -364,7 +357,7 @@ def test_many_features_need_no_square_array():
 @pytest.mark.parametrize("shape", [(90, 6), (15, 40)], ids=["weights", "gram"])
 @pytest.mark.parametrize("prior_variance", [1.0, "evidence"])
 def test_sparse_rows_as_dense_ones(shape, prior_variance):
-    X, y = problem(*shape)
+    X, y = noisy_plane(*shape)
     X[np.abs(X) < 0.7] = 0.0
     dense, sparse = (
         EPProbitClassifier(prior_variance, tol=1e-9).fit(rows, y)
@@ -379,7 +372,7 @@ def test_sparse_rows_as_dense_ones(shape, prior_variance):
 
 
 def test_float32():
-    X, y = problem(60, 4)
+    X, y = noisy_plane(60, 4)
     rows = X.astype(np.float32)
     single = EPProbitClassifier().fit(rows, y)
     double = EPProbitClassifier().fit(rows.astype(np.float64), y)

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.special import log_ndtr
 from sklearn.exceptions import ConvergenceWarning
 
 from odalib import EPProbitClassifier
@@ -113,6 +114,17 @@ def test_separable_rows_are_told_apart_by_a_wide_prior():
     assert model.score(X, y) == 1.0
     np.testing.assert_allclose(model.intercept_, 0.0, atol=1e-4)
     np.testing.assert_allclose(model.predict_proba(0 * X[:1]), 0.5, atol=1e-4)
+
+
+def test_certain_weights_have_finite_logarithms_where_probabilities_underflow():
+    X, y = ROWS["labels are noise"]
+    model = EPProbitClassifier().fit(X, y, sample_weight=np.full(40, 1e6))
+    far = 1e6 * X
+    margin, logs = model.decision_function(far), model.predict_log_proba(far)
+    assert np.abs(margin).max() > 100
+    np.testing.assert_allclose(logs.T, log_ndtr([-margin, margin]), rtol=1e-12)
+    assert np.isfinite(logs).all()
+    assert model.predict_proba(far).min() == 0.0
 
 
 @pytest.mark.parametrize("n", [1, 3, 10, 100])

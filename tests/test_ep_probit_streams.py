@@ -18,18 +18,11 @@ from odalib import EPProbitClassifier
 from .conformance.comparing import leaves
 from .oracles.gaussian_latent import probit_by_quadrature
 from .oracles.textbook_ep import probit, textbook_ep, weight_posterior
+from .problems import noisy_plane
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 SHUFFLED = np.random.default_rng(0).permutation(150)
 TIGHT = 1e-11
-
-
-def problem(n, d, seed=0):
-    """Rows, and labels of 0 and 1 that a plane tells apart with much noise."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    y = (X @ rng.normal(size=d) + 0.5 + rng.normal(size=n) > 0).astype(int)
-    return X, y
 
 
 def in_parts(model, X, y, n_parts, **kwargs):
@@ -43,7 +36,7 @@ def in_parts(model, X, y, n_parts, **kwargs):
 
 def test_what_was_learnt_is_the_prior_of_what_follows():
     """Batch by batch by the textbook, from the posterior of the batch before."""
-    X, y = problem(36, 2)
+    X, y = noisy_plane(36, 2)
     model = EPProbitClassifier(0.7, intercept_variance=2.0, tol=TIGHT)
     design = np.c_[X, np.ones(36)]
     mean, covariance, log_evidence = np.zeros(3), np.diag([0.7, 0.7, 2.0]), 0.0
@@ -70,7 +63,7 @@ def test_what_was_learnt_is_the_prior_of_what_follows():
 
 @pytest.mark.parametrize(("n_parts", "atol"), [(1, 0.01), (2, 0.03)])
 def test_the_evidence_of_a_stream_is_near_the_truth(n_parts, atol):
-    X, y = problem(40, 1)
+    X, y = noisy_plane(40, 1)
     model = in_parts(EPProbitClassifier(2.0), X, y, n_parts)
     design = np.c_[X, np.ones(40)]
     exact = probit_by_quadrature(design, np.where(y, 1.0, -1.0), np.diag([2.0, 10.0]))
@@ -81,7 +74,7 @@ def test_the_evidence_of_a_stream_is_near_the_truth(n_parts, atol):
 
 @pytest.mark.parametrize("shape", [(60, 4), (12, 30)], ids=["weights", "gram"])
 def test_one_call_with_all_rows_is_a_fit(shape):
-    X, y = problem(*shape)
+    X, y = noisy_plane(*shape)
     weight = np.resize([1.0, 2.0, 0.5, 0.0], len(X))
     fitted = EPProbitClassifier().fit(X, y, weight)
     streamed = EPProbitClassifier().partial_fit(X, y, [0, 1], weight)
@@ -127,7 +120,7 @@ def test_a_problem_without_rows_stays_as_it_was(multi_class):
 
 @pytest.mark.parametrize("prior_variance", ["evidence", "ard"])
 def test_a_stream_has_no_evidence_to_choose_by(prior_variance):
-    X, y = problem(40, 3)
+    X, y = noisy_plane(40, 3)
     model = EPProbitClassifier(prior_variance)
     before = leaves(vars(model))
     with pytest.raises(ValueError, match="evidence of all rows, which a stream does"):
@@ -151,7 +144,7 @@ def test_a_stream_has_no_evidence_to_choose_by(prior_variance):
     ],
 )
 def test_what_a_stream_rests_on_cannot_change(name, value):
-    X, y = problem(40, 3)
+    X, y = noisy_plane(40, 3)
     model = EPProbitClassifier().partial_fit(X, y, classes=[0, 1])
     model.set_params(**{name: value})
     before = leaves(vars(model))
@@ -162,7 +155,7 @@ def test_what_a_stream_rests_on_cannot_change(name, value):
 
 
 def test_an_array_of_variances_that_changes_in_place_is_noticed():
-    X, y = problem(40, 3)
+    X, y = noisy_plane(40, 3)
     variances = np.ones(3)
     model = EPProbitClassifier(variances).partial_fit(X, y, classes=[0, 1])
     variances[1] = 5.0
@@ -171,7 +164,7 @@ def test_an_array_of_variances_that_changes_in_place_is_noticed():
 
 
 def test_the_way_to_the_fixed_point_may_change():
-    X, y = problem(40, 3)
+    X, y = noisy_plane(40, 3)
     model = EPProbitClassifier(tol=TIGHT).partial_fit(X, y, classes=[0, 1])
     plain = pickle.loads(pickle.dumps(model)).partial_fit(X, y)
     model.set_params(solver="sequential", max_iter=500).partial_fit(X, y)
@@ -202,7 +195,7 @@ def test_the_way_to_the_fixed_point_may_change():
 )
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_bad_prior_variances(prior_variance, match, method):
-    X, y = problem(20, 3)
+    X, y = noisy_plane(20, 3)
     model = EPProbitClassifier(prior_variance)
     classes = {"classes": [0, 1]} if method == "partial_fit" else {}
     with pytest.raises(ValueError, match=match):
@@ -224,10 +217,10 @@ def test_bad_prior_variances(prior_variance, match, method):
 )
 def test_bad_parameters(params, match):
     with pytest.raises(ValueError, match=match):
-        EPProbitClassifier(**params).fit(*problem(20, 3))
+        EPProbitClassifier(**params).fit(*noisy_plane(20, 3))
 
 
-X20, Y20 = problem(20, 3)
+X20, Y20 = noisy_plane(20, 3)
 
 
 def with_one(values, position, value):
@@ -328,7 +321,7 @@ def test_what_did_not_converge_says_how_far_it_is(solver):
 
 
 def test_a_warning_that_is_an_error_changes_nothing():
-    X, y = problem(40, 3)
+    X, y = noisy_plane(40, 3)
     model = EPProbitClassifier().partial_fit(X, y, classes=[0, 1])
     model.set_params(max_iter=1, tol=1e-9)
     before = leaves(vars(model))
@@ -343,7 +336,7 @@ def test_a_warning_that_is_an_error_changes_nothing():
 
 @pytest.mark.parametrize("shape", [(60, 4), (12, 30)], ids=["weights", "gram"])
 def test_representations(shape):
-    X, y = problem(*shape)
+    X, y = noisy_plane(*shape)
     model = EPProbitClassifier(tol=1e-7)
     assert repr(model) == "EPProbitClassifier(tol=1e-07)"
     assert "EPProbitClassifier" in model._repr_html_()

@@ -343,9 +343,9 @@ default='auto'
                     f"{rows.shape[1]}."
                 )
             return points
+        n_distinct = len(np.unique(rows[weights > 0], axis=0))
         clusterer = ODAClusterer(
-            min(self.inducing_points, int((weights > 0).sum())),
-            random_state=random_state,
+            min(self.inducing_points, n_distinct), random_state=random_state
         )
         return clusterer.fit(rows, sample_weight=weights).cluster_centers_
 

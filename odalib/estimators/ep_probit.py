@@ -92,7 +92,8 @@ default='auto'
     intercept_variance_ : ndarray of shape (n_problems,)
         Only with ``fit_intercept``.
     log_evidence_ : ndarray of shape (n_problems,)
-        Log probability of the labels of all rows seen, in nats.
+        Log probability of the labels of all rows seen, in nats. Of a stream, that of
+        each call given those before, added up: it depends on how the stream is cut.
     site_precision_, site_shift_ : ndarray of shape (n_problems, n_samples)
         Sites of the rows of the last call, zero where a row takes no part.
     n_iter_ : ndarray of int of shape (n_problems,)

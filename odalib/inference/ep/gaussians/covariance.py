@@ -173,7 +173,10 @@ def check_covariance(covariance):
     """
     n = len(covariance)
     if not np.isfinite(covariance).all():
-        raise ValueError("The covariance of the latent values is not finite.")
+        raise ValueError(
+            "The covariance of the latent values is not finite: the kernel overflows, "
+            "or is not defined, for these features. Scale them."
+        )
     largest = np.abs(covariance).max()
     asymmetry = np.abs(covariance - covariance.T).max()
     if asymmetry > 1e-8 * largest:
