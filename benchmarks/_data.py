@@ -123,8 +123,8 @@ def labelled_sets(data_dir=None):
     Parameters
     ----------
     data_dir : path-like, default=None
-        Folder with the files of LABELLED_FILES; without it only the toy sets are
-        yielded.
+        Folder with the files of LABELLED_FILES and abalone's; without it only the
+        toy sets are yielded.
 
     Yields
     ------
@@ -136,6 +136,7 @@ def labelled_sets(data_dir=None):
     if data_dir is not None:
         for name in LABELLED_FILES:
             yield name, *load_labelled_file(name, data_dir)
+        yield "abalone", *abalone_ages(data_dir)
     for name, load in TOY_SETS.items():
         yield name, *load(return_X_y=True)
 
@@ -144,6 +145,15 @@ def abalone_sizes(data_dir):
     """Return abalone's seven sizes without the rows in which one is zero."""
     X = load_file("abalone", data_dir)
     return X[(X > 0).all(axis=1)]
+
+
+def abalone_ages(data_dir):
+    """Return abalone's seven sizes and eight classes of age, which overlap widely."""
+    file_name, _, columns = FILE_SETS["abalone"]
+    with open(Path(data_dir) / file_name, newline="") as lines:
+        rows = np.array(list(csv.reader(lines)))
+    rings = rows[:, -1].astype(int)
+    return rows[:, columns].astype(float), np.digitize(rings, [6, 7, 8, 9, 10, 11, 13])
 
 
 def multinomial_mixture(n_samples=2000, n_components=20, n_features=30, seed=0):

@@ -3,9 +3,11 @@
 Claim: in ten-fold cross-validation the mean log loss of
 EPProbitClassifier("evidence") over pima, ionosphere, sonar, banknote, wisconsin,
 breast_cancer and iris is at most 0.97 times that of the peer, and on none of these,
-wine and digits is it higher by more than two standard errors; likewise that of
-EPGaussianProcessClassifier with an optimised RBF kernel on the sets of up to 800
-rows. Leave-one-out probabilities differ from those of refits by at most 0.01.
+wine, digits and abalone (eight classes of age, which overlap) is it higher by more
+than two standard errors; likewise that of EPGaussianProcessClassifier with an
+optimised RBF kernel on the sets of up to 800 rows, averaged over those and wine
+without banknote. Leave-one-out probabilities differ from those of refits by at most
+0.01.
 
 Peers: LogisticRegressionCV(scoring="neg_log_loss") and GaussianProcessClassifier
 with the same kernel from the same start, 1.0 * RBF(sqrt(n_features)).
@@ -99,8 +101,8 @@ def compare(part, sets, seed):
         ratio = own.mean() / other.mean()
         table.row(name, *X[:, 0].shape, len(set(y)), *means[name], ratio, excesses[-1])
     claims = [Claim(f"{part}: highest in standard errors", max(excesses), 2.0)]
-    averaged = [means[name] for name in AVERAGED[part] if name in means]
-    if averaged:
+    if means.keys() >= set(AVERAGED[part]):
+        averaged = [means[name] for name in AVERAGED[part]]
         own, other = map(fmean, zip(*averaged, strict=True))
         table.row("mean", "", "", own, other, own / other, "")
         claims.append(Claim(f"{part}: ratio of means", own / other, 0.97))

@@ -16,7 +16,7 @@ from odalib import EPProbitClassifier
 
 from .inference.ep.reference_values import PROBIT_REGRESSIONS
 from .oracles.textbook_ep import probit, probit_power, textbook_ep, weight_posterior
-from .problems import noisy_plane
+from .problems import assert_left_out, noisy_plane
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 PATIENTS, MALIGNANT = load_breast_cancer(return_X_y=True)
@@ -91,11 +91,7 @@ def test_textbook(prior_variance, weight):
     assert_posterior(model, mean, model.covariance_[0], result.log_evidence)
     np.testing.assert_allclose(model.site_precision_[0], result.site_precision, 1e-6)
     np.testing.assert_allclose(model.site_shift_[0], result.site_shift, 1e-6)
-    np.testing.assert_allclose(
-        model.loo_predict_proba()[:, 1],
-        ndtr(result.cavity_mean / np.sqrt(1.0 + result.cavity_variance)),
-        rtol=1e-7,
-    )
+    assert_left_out(model, result)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -301,9 +297,9 @@ def test_shapes_and_reports():
 # Leaving rows out
 
 
-@pytest.mark.parametrize(("prior_variance", "n_worse"), [(0.1, 0), (1.0, 1)])
-def test_leaving_a_row_out_is_nearly_a_fit_without_it(prior_variance, n_worse):
-    """Within 0.01; by a wide prior but for the one row that surprises most."""
+@pytest.mark.parametrize("prior_variance", [0.1, 1.0])
+def test_leaving_a_row_out_is_nearly_a_fit_without_it(prior_variance):
+    """Within 0.01, where a cavity alone is off by up to 0.03."""
     X, y = scale(PATIENTS[:300, :10]), MALIGNANT[:300]
     model = EPProbitClassifier(prior_variance).fit(X, y)
     found = model.loo_predict_proba()
@@ -316,9 +312,7 @@ def test_leaving_a_row_out_is_nearly_a_fit_without_it(prior_variance, n_worse):
         .predict_proba(X[i : i + 1])[0, 1]
         for i in rows
     ]
-    off = np.abs(found[rows, 1] - expected)
-    assert (off > 0.01).sum() <= n_worse
-    assert off.max() < 0.04
+    np.testing.assert_allclose(found[rows, 1], expected, rtol=0, atol=0.01)
     assert log_loss(y, found) > log_loss(y, model.predict_proba(X))
 
 

@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -55,10 +54,6 @@ def test_what_was_learnt_is_the_prior_of_what_follows():
         np.testing.assert_allclose(model.log_evidence_, [log_evidence], rtol=1e-8)
         # Reports are of the rows of the call.
         np.testing.assert_allclose(model.site_shift_[0], result.site_shift, rtol=1e-6)
-        spread = np.sqrt(1.0 + result.cavity_variance)
-        np.testing.assert_allclose(
-            model.loo_predict_proba()[:, 1], ndtr(result.cavity_mean / spread), 1e-7
-        )
 
 
 @pytest.mark.parametrize(("n_parts", "atol"), [(1, 0.01), (2, 0.03)])

@@ -5,6 +5,7 @@ from copy import copy
 import numpy as np
 
 from odalib.inference.ep.gaussians.covariance import check_covariance
+from odalib.inference.ep.leave_one_out import leave_one_out
 from odalib.inference.ep.process import InducedProcess, InducingBasis, Process
 
 __all__ = ["ExactFunction", "InducedFunction"]
@@ -91,11 +92,9 @@ class ExactFunction(LatentFunction):
         """Mean and variance of the function at some rows, shape (m,) each."""
         return self.process.latent(kernel(rows, self.X), kernel.diag(rows))
 
-    @property
     def loo(self):
         """Mean and variance at the training rows, each left out."""
-        cavity = self.process.inference.cavity
-        return cavity.mean, cavity.variance
+        return leave_one_out(self.process.inference)
 
 
 class InducedFunction(LatentFunction):
@@ -164,10 +163,10 @@ class InducedFunction(LatentFunction):
         """Mean and variance of the function at some rows, shape (m,) each."""
         return self.process.latent(*self._features(kernel, rows))
 
-    @property
     def loo(self):
         """Mean and variance at the training rows, each left out."""
-        return self.process.loo
+        mean, variance = leave_one_out(self.process.inference)
+        return mean, variance + self.process.remainder
 
 
 def blocks(rows):

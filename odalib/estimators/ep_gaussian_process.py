@@ -304,9 +304,8 @@ default='auto'
                 )
                 for function, seed in zip(functions, seeds, strict=True)
             )
-            report = self._report_of(
-                rows, functions, kernels, [weighing[part] for part, _ in sides]
-            )
+        parts = [weighing[part] for part, _ in sides]
+        report = self._report_of(len(rows), functions, parts)
         values = [f.process.inference.log_evidence for f in functions]
         state = {
             "classes_": classes,
@@ -316,6 +315,7 @@ default='auto'
             "_decomposition": decomposition,
             "_functions": functions,
             "_kernels": kernels,
+            "_parts": parts,
             "_dtype": np.float32 if rows.dtype == np.float32 else np.float64,
             # Where warnings are errors it raises, and nothing has changed.
             **self._of_report(report, depth=5),
@@ -362,21 +362,23 @@ default='auto'
         same = [len(f.y) for f in before] == [len(y) for _, y in sides]
         return [f.sites for f in before] if same else [None] * len(sides)
 
-    def _report_of(self, rows, functions, kernels, parts):
+    def _report_of(self, n_rows, functions, parts):
         """Gather what was found out about the rows."""
-        n_problems, n_rows = len(functions), len(rows)
-        precision, shift = np.zeros((2, n_problems, n_rows))
-        loo_mean, loo_variance = np.empty((2, n_rows, n_problems))
+        precision, shift = np.zeros((2, len(functions), n_rows))
         for k, (function, part) in enumerate(zip(functions, parts, strict=True)):
             sites = function.process.inference.sites
             precision[k, part], shift[k, part] = sites.precision, sites.shift
-            loo_mean[part, k], loo_variance[part, k] = function.loo
-            outside = np.setdiff1d(np.arange(n_rows), part)
-            if outside.size:
-                mean, variance = function.latent(kernels[k], rows[outside])
-                loo_mean[outside, k], loo_variance[outside, k] = mean, variance
         inferences = [function.process.inference for function in functions]
-        return Report(precision, shift, loo_mean, loo_variance, inferences)
+        return Report(precision, shift, inferences)
+
+    def _loo_moments(self):
+        with single_threaded_blas():
+            mean, variance = self._latent(self.X_train_)
+            for k, (function, part) in enumerate(
+                zip(self._functions, self._parts, strict=True)
+            ):
+                mean[part, k], variance[part, k] = function.loo()
+        return mean, variance
 
     def _latent(self, rows):
         moments = [

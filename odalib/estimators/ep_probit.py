@@ -256,6 +256,9 @@ default='auto'
             )
         return self.posterior_covariance()
 
+    def _loo_moments(self):
+        return self._loo
+
     def _rows_to_predict(self, X):
         rows = super()._rows_to_predict(X)
         check_latent_range(rows, np.max(self._learnt.variances, axis=0))
@@ -307,7 +310,7 @@ default='auto'
         sides = [problem.rows(codes) for problem in decomposition.problems]
         check_latent_range(rows, np.max(before.variances, axis=0))
         with single_threaded_blas():
-            learnt, report = learn_problems(
+            learnt, report, *loo = learn_problems(
                 self._design(rows),
                 weights,
                 before,
@@ -318,6 +321,7 @@ default='auto'
             "classes_": classes,
             "_decomposition": decomposition,
             "_learnt": learnt,
+            "_loo": loo,
             "_dtype": rows.dtype,
             "_fixed": {name: copy(getattr(self, name)) for name in FIXED},
             **self._of_weights(learnt, rows.dtype),

@@ -44,6 +44,12 @@ class Cavity:
         """Proper cavities of given means and variances (zero allowed)."""
         return cls(np.ones_like(variance), mean, variance)
 
+    def of_sites(self, sites):
+        """Cavities of some of the sites."""
+        return Cavity(
+            self.share[sites], self.lift[sites], self.posterior_variance[sites]
+        )
+
     @cached_property
     def mean(self):
         """Mean, shape (n,); of proper cavities."""

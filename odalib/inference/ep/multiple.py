@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from odalib.inference.ep.gaussians.weights import WeightBelief
+from odalib.inference.ep.leave_one_out import leave_one_out
 from odalib.inference.ep.solve import Inference
 
 __all__ = ["Learnt", "Report", "learn_problems"]
@@ -36,16 +37,12 @@ class Report:
     ----------
     precision, shift : array of shape (n_problems, n)
         Sites; zero for rows that take no part in a problem.
-    loo_mean, loo_variance : array of shape (n, n_problems)
-        Latent value of every row, given all rows but one copy of it.
     inferences : list of Inference or None
         None for a problem in which no row took part.
     """
 
     precision: np.ndarray
     shift: np.ndarray
-    loo_mean: np.ndarray
-    loo_variance: np.ndarray
     inferences: list[Inference | None]
 
 
@@ -68,6 +65,8 @@ def learn_problems(X, row_weights, before, sides, learn):
     -------
     Learnt
     Report
+    loo_mean, loo_variance : array of shape (n, n_problems)
+        Latent value of every row, given all rows but one copy of it.
     """
     n_problems, n_rows = len(sides), X.shape[0]
     precision, shift = np.zeros((2, n_problems, n_rows))
@@ -87,11 +86,10 @@ def learn_problems(X, row_weights, before, sides, learn):
             log_evidence[k] += inference.log_evidence
             precision[k, rows] = inference.sites.precision
             shift[k, rows] = inference.sites.shift
-            loo_mean[rows, k] = inference.cavity.mean
-            loo_variance[rows, k] = inference.cavity.variance
+            loo_mean[rows, k], loo_variance[rows, k] = leave_one_out(inference)
             outside[rows] = False
         if outside.any():
             mean, variance = beliefs[k].latent(X[outside])
             loo_mean[outside, k], loo_variance[outside, k] = mean, variance
     learnt = Learnt(beliefs, variances, log_evidence)
-    return learnt, Report(precision, shift, loo_mean, loo_variance, inferences)
+    return learnt, Report(precision, shift, inferences), loo_mean, loo_variance

