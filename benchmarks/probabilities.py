@@ -42,8 +42,8 @@ from benchmarks._report import Claim, Table, argument_parser, conclude
 from odalib import EPGaussianProcessClassifier, EPProbitClassifier
 
 AVERAGED = {
-    "linear": ("pima ionosphere sonar banknote wisconsin breast_cancer iris".split()),
-    "process": ("pima ionosphere sonar wisconsin breast_cancer iris wine".split()),
+    "linear": "pima ionosphere sonar banknote wisconsin breast_cancer iris".split(),
+    "process": "pima ionosphere sonar wisconsin breast_cancer iris wine".split(),
 }
 LEFT_OUT = ("ionosphere", "sonar", "breast_cancer", "iris", "wine")
 LARGEST_DIFFERENCE = 0.01
@@ -84,7 +84,7 @@ def row_losses(classifier, X, y, folds):
 
 def compare(part, sets, seed):
     """Print a table of log losses and return the claims of a part."""
-    columns = {f"{part}": "<14", "rows": ">5d", "classes": ">7d", "log loss": ">8.4f"}
+    columns = {part: "<14", "rows": ">5d", "classes": ">7d", "log loss": ">8.4f"}
     table = Table(
         columns | {"peer": ">8.4f", "ratio": ">6.3f", "standard errors": ">15.1f"}
     )
@@ -99,7 +99,7 @@ def compare(part, sets, seed):
         excesses.append(differences.mean() / error)
         means[name] = own.mean(), other.mean()
         ratio = own.mean() / other.mean()
-        table.row(name, *X[:, 0].shape, len(set(y)), *means[name], ratio, excesses[-1])
+        table.row(name, len(y), len(set(y)), *means[name], ratio, excesses[-1])
     claims = [Claim(f"{part}: highest in standard errors", max(excesses), 2.0)]
     if means.keys() >= set(AVERAGED[part]):
         averaged = [means[name] for name in AVERAGED[part]]

@@ -1,6 +1,6 @@
 """What the probit classifiers share: problems of two classes, and predictions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from odalib.estimators._sklearn import DocumentationLink, validate_rows
 from odalib.estimators._threads import single_threaded_blas
 from odalib.inference.ep.coupling import couple, normalise
+from odalib.inference.ep.sharpness import Sharpness
 
 __all__ = [
     "BaseProbitClassifier",
@@ -19,6 +20,7 @@ __all__ = [
     "Problem",
 ]
 
+NOT_SHARPENED = Sharpness()
 # Latent values of a block of rows, of all problems: 4 MB for means and variances.
 WORK_ELEMENTS = 2**18
 MAX_BLOCK = 4096
@@ -73,10 +75,18 @@ class Decomposition:
         One problem for every pair of classes, (0, 1), (0, 2), ..., of which the
         second is the positive one; or one for every class, positive, against all
         others. Two classes are one problem in both.
+    sharpness : Sharpness
+        Of coupled probabilities.
     """
 
     n_classes: int
     scheme: str
+    sharpness: Sharpness = NOT_SHARPENED
+
+    @property
+    def is_coupled(self):
+        """Whether probabilities are coupled from those of pairs."""
+        return self.n_classes > 2 and self.scheme == "ovo"
 
     @cached_property
     def problems(self):
@@ -89,8 +99,8 @@ class Decomposition:
     def log_probabilities(self, log_negative, log_positive):
         """Log probabilities of all classes.
 
-        One-vs-one by products over the pairs, one-vs-rest by normalising those of the
-        positive classes.
+        One-vs-one by pairwise coupling, sharpened; one-vs-rest by normalising those of
+        the positive classes.
 
         Parameters
         ----------
@@ -105,7 +115,30 @@ class Decomposition:
             return np.hstack([log_negative, log_positive])
         if self.scheme == "ovr":
             return normalise(log_positive)
-        return couple(log_negative, log_positive)
+        return normalise(self.sharpness.power * couple(log_negative, log_positive))
+
+    def sharpened(self, mean, variance, codes, row_weights):
+        """Learn from rows left out how sure coupled probabilities may be.
+
+        Parameters
+        ----------
+        mean, variance : array of shape (n, n_problems)
+            Latent values of rows, each left out.
+        codes : array of int of shape (n,)
+            Classes of the rows.
+        row_weights : array of shape (n,)
+
+        Returns
+        -------
+        Decomposition
+        """
+        if not self.is_coupled:
+            return self
+        margins = mean / np.sqrt(1.0 + variance)
+        coupled = couple(log_ndtr(-margins), log_ndtr(margins))
+        return replace(
+            self, sharpness=self.sharpness.learn(coupled, codes, row_weights)
+        )
 
     def probit_log_probabilities(self, margins):
         """Log probabilities of all classes, (n, n_classes), from probit margins.

@@ -56,7 +56,7 @@ class ADFProbitClassifier(BaseProbitClassifier):
         Prior variance of the intercept; wide enough for one class in a thousand.
     multi_class : {'ovo', 'ovr'}, default='ovo'
         More than two classes: a problem for every pair of classes, whose
-        probabilities are multiplied; or one for every class against the others, whose
+        probabilities are coupled; or one for every class against the others, whose
         probabilities are normalised.
     covariance : {'full', 'diagonal'}, default='full'
         Keep the covariances of all weights, at a cost of n_features^2 a row; or

@@ -70,7 +70,7 @@ class EPGaussianProcessClassifier(BasePropagation):
         Seeds the restarts, and the choice of inducing points.
     multi_class : {'one_vs_rest', 'one_vs_one'}, default='one_vs_rest'
         A latent function for every class, whose probabilities are normalised; or
-        for every pair of classes, whose probabilities are multiplied.
+        for every pair of classes, whose probabilities are coupled.
     n_jobs : int, default=None
         Problems of more than two classes that are fitted at a time. The result is
         the same bits for every number.
@@ -304,7 +304,12 @@ default='auto'
                 )
                 for function, seed in zip(functions, seeds, strict=True)
             )
-        parts = [weighing[part] for part, _ in sides]
+            parts = [weighing[part] for part, _ in sides]
+            if decomposition.is_coupled:
+                mean, variance = loo_moments(rows, functions, kernels, parts)
+                decomposition = decomposition.sharpened(
+                    mean[weighing], variance[weighing], codes, weights[weighing]
+                )
         report = self._report_of(len(rows), functions, parts)
         values = [f.process.inference.log_evidence for f in functions]
         state = {
@@ -373,20 +378,12 @@ default='auto'
 
     def _loo_moments(self):
         with single_threaded_blas():
-            mean, variance = self._latent(self.X_train_)
-            for k, (function, part) in enumerate(
-                zip(self._functions, self._parts, strict=True)
-            ):
-                mean[part, k], variance[part, k] = function.loo()
-        return mean, variance
+            return loo_moments(
+                self.X_train_, self._functions, self._kernels, self._parts
+            )
 
     def _latent(self, rows):
-        moments = [
-            function.latent(kernel, rows)
-            for function, kernel in zip(self._functions, self._kernels, strict=True)
-        ]
-        mean, variance = zip(*moments, strict=True)
-        return np.stack(mean, axis=1), np.stack(variance, axis=1)
+        return latent_moments(rows, self._functions, self._kernels)
 
     def _rows_to_predict(self, X):
         return validate_structures(self, X, reset=False)
@@ -395,3 +392,21 @@ default='auto'
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags
+
+
+def latent_moments(rows, functions, kernels):
+    """Mean and variance of every function at some rows, (n, n_problems) each."""
+    moments = [
+        function.latent(kernel, rows)
+        for function, kernel in zip(functions, kernels, strict=True)
+    ]
+    mean, variance = zip(*moments, strict=True)
+    return np.stack(mean, axis=1), np.stack(variance, axis=1)
+
+
+def loo_moments(rows, functions, kernels, parts):
+    """Latent moments at all rows, each left out where it took part."""
+    mean, variance = latent_moments(rows, functions, kernels)
+    for k, (function, part) in enumerate(zip(functions, parts, strict=True)):
+        mean[part, k], variance[part, k] = function.loo()
+    return mean, variance

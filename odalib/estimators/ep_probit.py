@@ -62,8 +62,8 @@ default=1.0
         Prior variance of the intercept; wide enough for one class in a thousand.
         Where the evidence chooses, it chooses this too.
     multi_class : {'ovo', 'ovr'}, default='ovo'
-        One problem for every pair of classes, whose probabilities are multiplied
-        (a class has to be preferred to every other); or one for every class against
+        One problem for every pair of classes, whose probabilities are coupled, and
+        made as sure as rows that are left out allow; or one for every class against
         the rest, whose probabilities are normalised, which is often far worse
         calibrated. Two classes are one problem.
     solver : {'auto', 'parallel', 'sequential', 'blocked', 'double_loop'}, \
@@ -278,7 +278,9 @@ default='auto'
         before = self._nothing_learnt(decomposition)
         by_evidence = isinstance(self.prior_variance, str)
         learn = self._learn_by_evidence if by_evidence else self._learn_more
-        return self._become(rows, labels, weights, classes, before, learn)
+        return self._become(
+            rows, labels, weights, classes, decomposition, before, learn
+        )
 
     @features_kept_on_failure
     def _partial_fit(self, X, y, classes, sample_weight):
@@ -295,18 +297,19 @@ default='auto'
             )
         rows, labels, weights = labelled_rows(self, X, y, sample_weight, reset=first)
         classes = announced_classes(self, classes, getattr(self, "classes_", None))
-        before = (
-            self._nothing_learnt(Decomposition(len(classes), self.multi_class))
-            if first
-            else self._learnt
+        if first:
+            decomposition = Decomposition(len(classes), self.multi_class)
+            before = self._nothing_learnt(decomposition)
+        else:
+            decomposition, before = self._decomposition, self._learnt
+        return self._become(
+            rows, labels, weights, classes, decomposition, before, self._learn_more
         )
-        return self._become(rows, labels, weights, classes, before, self._learn_more)
 
-    def _become(self, rows, labels, weights, classes, before, learn):
+    def _become(self, rows, labels, weights, classes, decomposition, before, learn):
         """Learn from rows, and put the result in the place of what was learnt."""
         weighing = np.flatnonzero(weights > 0)
         codes = encode(labels[weighing], classes)
-        decomposition = Decomposition(len(classes), self.multi_class)
         sides = [problem.rows(codes) for problem in decomposition.problems]
         check_latent_range(rows, np.max(before.variances, axis=0))
         with single_threaded_blas():
@@ -316,6 +319,10 @@ default='auto'
                 before,
                 [(weighing[taking_part], y) for taking_part, y in sides],
                 learn,
+            )
+            mean, variance = (moments[weighing] for moments in loo)
+            decomposition = decomposition.sharpened(
+                mean, variance, codes, weights[weighing]
             )
         state = {
             "classes_": classes,

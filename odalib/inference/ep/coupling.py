@@ -7,6 +7,9 @@ import numpy as np
 
 __all__ = ["couple", "normalise"]
 
+# Numbers in the tables of transition rates of a block of rows: 2 MB.
+WORK_ELEMENTS = 2**18
+
 
 def normalise(log_weights):
     """Log probabilities proportional to the given weights, row by row.
@@ -33,16 +36,14 @@ def normalise(log_weights):
 def couple(log_first, log_second):
     """Class probabilities from those of all pairs of classes.
 
-    With ``r_ij`` the probability of class i where only i and j are possible, class i
-    is preferred to every other with ``prod_(j != i) r_ij`` if its contests are
-    independent; of that, given that some class is preferred to every other,
-    ``p_i = prod_(j != i) r_ij / sum_k prod_(j != k) r_kj``.
+    With ``r_ij`` the probability of class i where only i and j are possible, finds
+    the p with ``p_i = sum_(j != i) (p_i + p_j) r_ij / (k - 1)`` (Wu, Lin & Weng
+    2004, first approach): the stationary distribution of the Markov chain that goes
+    from j to i with probability ``r_ij / (k - 1)``. If there are probabilities that
+    all pairs agree with, it is these.
 
-    Of probabilities that all pairs agree with it makes sharper ones. Such pairs are
-    not what two-class problems give, most of which know neither of their classes in
-    a row: where pairs are made to agree as nearly as they can, as in Wu, Lin & Weng
-    (2004), those outvote the problems that do know. The log loss of held-out rows is
-    then 1.1 to 2.5 times as large (iris, wine and digits, standardised).
+    Solved by the elimination of Grassmann, Taksar & Heyman (1985), which does not
+    subtract, in logarithms: classes of probability exp(-100,000) keep their digits.
 
     Parameters
     ----------
@@ -59,11 +60,55 @@ def couple(log_first, log_second):
     ----------
     T.-F. Wu, C.-J. Lin and R. C. Weng, "Probability estimates for multi-class
     classification by pairwise coupling", JMLR 5, 2004.
+    W. K. Grassmann, M. I. Taksar and D. P. Heyman, "Regenerative analysis and steady
+    state distributions for Markov chains", Operations Research 33, 1985.
     """
     n_rows, n_pairs = log_first.shape
     n_classes = (1 + isqrt(1 + 8 * n_pairs)) // 2
-    log_weights = np.zeros((n_rows, n_classes))
-    for pair, (i, j) in enumerate(combinations(range(n_classes), 2)):
-        log_weights[:, i] += log_first[:, pair]
-        log_weights[:, j] += log_second[:, pair]
+    log_weights = np.empty((n_rows, n_classes))
+    size = max(WORK_ELEMENTS // n_classes**2, 1)
+    for start in range(0, n_rows, size):
+        rows = slice(start, start + size)
+        log_rates = _log_rates(log_first[rows], log_second[rows], n_classes)
+        log_weights[rows] = _log_stationary(log_rates).T
     return normalise(log_weights)
+
+
+def _log_rates(log_first, log_second, n_classes):
+    """Log rate of going from class j to class i at ``[j, i]``, shape (k, k, n)."""
+    # What stays with its class, on the diagonal, is never read.
+    log_rates = np.empty((n_classes, n_classes, len(log_first)))
+    first, second = np.transpose(list(combinations(range(n_classes), 2)))
+    log_rates[second, first] = log_first.T
+    log_rates[first, second] = log_second.T
+    return log_rates
+
+
+def _log_stationary(log_rates):
+    """Log weights of the states of Markov chains, shape (k, n), up to a constant.
+
+    Takes one state after the other out of the chain, from the last. Goes through the
+    table in the order of Crout, so that every entry is one sum: of its rate and of
+    the detours through the states taken out before.
+    """
+    n_states = len(log_rates)
+    for state in range(n_states - 1, 0, -1):
+        left, out = slice(0, state), slice(state + 1, None)
+        leaving = log_rates[state, out, np.newaxis] + log_rates[out, left]
+        entering = log_rates[left, out].swapaxes(0, 1) + log_rates[out, state, None]
+        log_rates[state, left] = _log_sum(log_rates[state, left], leaving)
+        log_rates[left, state] = _log_sum(log_rates[left, state], entering)
+        # Over the rate of leaving: how much of its weight a state hands to this one.
+        log_rates[left, state] -= np.logaddexp.reduce(log_rates[state, left], axis=0)
+    log_weights = np.zeros(log_rates.shape[1:])
+    for state in range(1, n_states):
+        visits = log_weights[:state] + log_rates[:state, state]
+        log_weights[state] = np.logaddexp.reduce(visits, axis=0)
+    return log_weights
+
+
+def _log_sum(first, others):
+    """``log(exp(first) + sum exp(others))`` over the first axis of ``others``."""
+    largest = np.maximum(first, others.max(axis=0, initial=-np.inf))
+    total = np.exp(first - largest) + np.exp(others - largest).sum(axis=0)
+    return largest + np.log(total)

@@ -12,6 +12,7 @@ __all__ = ["leave_one_out"]
 # Rows whose own probability leaving them out changes by more than this are looked at
 # again, the most influential first and so many at the most; with so many matches.
 MATCHES = 2
+DECIMALS = 6
 INFLUENTIAL, MOST = 0.05, 5
 
 
@@ -38,8 +39,10 @@ def leave_one_out(inference):
         - np.exp(likelihood.match(cavity).log_norm)
     )
     mean, variance = cavity.mean.copy(), cavity.variance.copy()
-    order = np.argsort(-change, kind="stable")[:MOST]
-    for site in order[change[order] > INFLUENTIAL]:
+    # Copies of a row, of equal influence but for rounding, are one.
+    influences = np.unique(np.round(change, DECIMALS))[-MOST:]
+    least = max(INFLUENTIAL, influences[0] - 0.1**DECIMALS)
+    for site in np.flatnonzero(change > least):
         posterior = posterior_without(site, inference.problem, inference.sites)
         mean[site], variance[site] = posterior.mean[site], posterior.variance[site]
     return mean, variance
@@ -50,7 +53,8 @@ def posterior_without(site, problem, sites):
     counts = problem.counts.copy()
     counts[site] -= 1.0
     problem = replace(problem, counts=counts)
-    others = np.flatnonzero(np.arange(len(counts)) != site)
+    # What is left of a site has no cavity if it is less than one copy.
+    others = np.flatnonzero((np.arange(len(counts)) != site) | (counts >= 1.0))
     for _ in range(MATCHES):
         cavity = problem.iterate(sites).cavity.of_sites(others)
         if problem.improper(cavity).any():

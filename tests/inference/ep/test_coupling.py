@@ -1,6 +1,5 @@
-"""Pairwise coupling against enumeration of the outcomes of all contests."""
+"""Pairwise coupling against the equations it solves, and against spanning trees."""
 
-from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
@@ -22,52 +21,82 @@ def random_pairs(n_classes, n_rows=40, smallest=1e-3):
     return random.uniform(smallest, 1 - smallest, (n_rows, len(pairs(n_classes))))
 
 
-def enumerate_contests(first, n_classes):
-    """Probability that each class wins all of its contests, given that one does.
+def table(log_first, log_second, n_classes):
+    """``log r_ij`` at ``[i, j]`` of one row."""
+    log_r = np.full((n_classes, n_classes), -np.inf)
+    for p, (i, j) in enumerate(pairs(n_classes)):
+        log_r[i, j], log_r[j, i] = log_first[p], log_second[p]
+    return log_r
 
-    Over the outcomes of all contests, each an independent draw.
+
+def solve_equations(first, n_classes):
+    """The p of ``p_i = sum_j (p_i + p_j) r_ij / (k - 1)`` by least squares."""
+    r = np.exp(table(np.log(first), np.log1p(-first), n_classes)) / (n_classes - 1)
+    system = np.diag(r.sum(axis=1)) + r - np.eye(n_classes)
+    system = np.vstack([system, np.ones(n_classes)])
+    return np.linalg.lstsq(system, np.append(np.zeros(n_classes), 1.0))[0]
+
+
+def log_spanning_trees(log_r, root):
+    """Log sum over all trees towards the root; from a to b an edge has ``r_ba``.
+
+    By the Markov chain tree theorem these are the stationary weights.
     """
-    total = np.zeros(n_classes)
-    for outcome in product((True, False), repeat=len(first)):
-        probability = np.prod(np.where(outcome, first, 1.0 - first))
-        wins = np.zeros(n_classes, dtype=int)
-        for won, (i, j) in zip(outcome, pairs(n_classes), strict=True):
-            wins[i if won else j] += 1
-        total[wins == n_classes - 1] += probability
-    return total / total.sum()
+    others = [i for i in range(len(log_r)) if i != root]
+    trees = []
+    for targets in product(range(len(log_r)), repeat=len(others)):
+        edges = dict(zip(others, targets, strict=True))
+        if all(reaches(edges, start, root) for start in others):
+            trees.append(sum(log_r[b, a] for a, b in edges.items()))
+    return logsumexp(trees)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 4, 5])
-def test_the_winner_of_all_contests(n_classes):
-    first = random_pairs(n_classes, n_rows=10)
+def reaches(edges, start, root):
+    for _ in edges:
+        start = edges.get(start, root)
+    return start == root
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 10, 25])
+def test_equations_are_solved(n_classes):
+    first = random_pairs(n_classes)
     coupled = couple(np.log(first), np.log1p(-first))
-    expected = [enumerate_contests(row, n_classes) for row in first]
-    np.testing.assert_allclose(np.exp(coupled), expected, rtol=1e-12)
+    expected = [solve_equations(row, n_classes) for row in first]
+    np.testing.assert_allclose(np.exp(coupled), expected, rtol=1e-11)
 
 
-def test_three_classes_by_hand():
-    """r_01 = 3/4, r_02 = 4/5, r_12 = 2/3: weights 3/5, 1/6 and 1/15, of 5/6."""
-    first = np.array([[3 / 4, 4 / 5, 2 / 3]])
-    weights = Fraction(3, 5), Fraction(1, 6), Fraction(1, 15)
-    expected = [float(weight / sum(weights)) for weight in weights]
-    coupled = couple(np.log(first), np.log1p(-first))
-    np.testing.assert_allclose(np.exp(coupled[0]), expected, rtol=1e-14)
+@pytest.mark.parametrize("n_classes", [3, 4, 5])
+@pytest.mark.parametrize("size", [1.0, 300.0, 1e5])
+def test_every_digit_by_spanning_trees(n_classes, size):
+    random = np.random.default_rng(n_classes)
+    shape = (8, len(pairs(n_classes)))
+    log_first, log_second = -random.exponential(size, (2, *shape))
+    coupled = couple(log_first, log_second)
+    for row in range(len(coupled)):
+        log_r = table(log_first[row], log_second[row], n_classes)
+        weights = [log_spanning_trees(log_r, root) for root in range(n_classes)]
+        expected = np.array(weights) - logsumexp(weights)
+        np.testing.assert_allclose(coupled[row], expected, rtol=1e-13, atol=1e-13)
 
 
-def test_two_classes_are_what_their_only_pair_says():
-    first = random_pairs(2)
-    coupled = couple(np.log(first), np.log1p(-first))
-    np.testing.assert_allclose(np.exp(coupled), np.hstack([first, 1 - first]))
+@pytest.mark.parametrize("n_classes", [2, 3, 7, 50])
+def test_pairs_that_agree_are_recovered(n_classes):
+    """From ``r_ij = p_i / (p_i + p_j)``, p of 1e-200 to 1."""
+    random = np.random.default_rng(0)
+    log_p = normalise(-random.uniform(0.0, 460.0, (20, n_classes)))
+    first, second = np.transpose(pairs(n_classes))
+    either = np.logaddexp(log_p[:, first], log_p[:, second])
+    coupled = couple(log_p[:, first] - either, log_p[:, second] - either)
+    np.testing.assert_allclose(coupled, log_p, rtol=1e-12, atol=1e-12)
 
 
 @given(st.permutations(range(5)))
 def test_names_of_the_classes_do_not_matter(order):
     """Class c is renamed to ``order[c]``; each pair keeps its probabilities."""
     first = random_pairs(5)
+    log_r = [table(np.log(row), np.log1p(-row), 5) for row in first]
     renamed = np.empty((len(first), 5, 5))
-    for pair, (i, j) in enumerate(pairs(5)):
-        renamed[:, order[i], order[j]] = np.log(first[:, pair])
-        renamed[:, order[j], order[i]] = np.log1p(-first[:, pair])
+    renamed[:, np.array(order)[:, None], np.array(order)] = log_r
     i, j = np.transpose(pairs(5))
     coupled = couple(renamed[:, i, j], renamed[:, j, i])
     expected = couple(np.log(first), np.log1p(-first))
@@ -79,17 +108,17 @@ def test_a_class_that_wins_by_far_and_those_that_lose():
     lost, won = np.full((1, 1), -1e5), np.full((1, 1), -1e-300)
     even = np.full((1, 1), np.log(0.5))
     coupled = couple(np.hstack([even, lost, lost]), np.hstack([even, won, won]))
-    np.testing.assert_allclose(coupled[0, :2], np.log(0.5) - 1e5, rtol=1e-15)
+    np.testing.assert_allclose(coupled[0, :2], -1e5, rtol=1e-12)
     assert coupled[0, 2] == 0.0
 
 
-def test_the_largest_log_probability_keeps_its_digits():
-    """Against the complement, which is small."""
-    log_weights = np.array([[0.0, -40.0, -50.0], [-700.0, 0.0, -45.0]])
-    expected = -np.exp([logsumexp([-40.0, -50.0]), logsumexp([-700.0, -45.0])])
-    found = normalise(log_weights)
-    np.testing.assert_allclose(found[[0, 1], [0, 1]], expected, rtol=1e-12)
-    np.testing.assert_allclose(found[0, 1:], [-40.0, -50.0], rtol=1e-15)
+def test_a_row_does_not_depend_on_those_around_it():
+    """Also where rows fill several blocks."""
+    first = random_pairs(10, n_rows=6000)
+    coupled = couple(np.log(first), np.log1p(-first))
+    rows = slice(2500, 5500, 7)
+    alone = couple(np.log(first[rows]), np.log1p(-first[rows]))
+    np.testing.assert_allclose(alone, coupled[rows], rtol=1e-14)
 
 
 def test_normalise_by_exact_sums():
@@ -98,6 +127,13 @@ def test_normalise_by_exact_sums():
         np.log([[0.125, 0.25, 0.625], [1 / 3, 1 / 3, 1 / 3]]),
         rtol=1e-15,
     )
+
+
+def test_normalise_keeps_the_digits_of_the_largest():
+    """``log(1 - 2 exp(-90) / (1 + 2 exp(-90)))`` is ``-2 exp(-90)`` to 38 digits."""
+    found = normalise(np.array([[-1090.0, -1000.0, -1090.0]]))
+    expected = [[-90.0, -2.0 * np.exp(-90.0), -90.0]]
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
 def test_normalise_does_not_overflow_or_write():

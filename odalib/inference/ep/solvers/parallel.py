@@ -9,7 +9,7 @@ from odalib.inference.ep.solvers.problem import Run, Sites, Solver
 __all__ = ["Parallel", "laplace_sites"]
 
 # Newton steps towards the mode before the first moments are matched.
-LAPLACE_STEPS = 2
+LAPLACE_STEPS = 4
 # Extrapolation breaks most cycles, given time. A residual that has not halved in so
 # many iterations damps by the factor, down to the floor; so many times in a row is a
 # stall.
