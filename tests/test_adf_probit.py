@@ -542,3 +542,12 @@ def test_column_names_are_kept_and_checked():
     assert model.feature_names_in_.tolist() == ["a", "b"]
     with pytest.raises(ValueError, match="feature names should match"):
         model.partial_fit(frame[["b", "a"]], y)
+
+
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+def test_fractional_weights_far_from_the_origin_come_to_an_end(covariance):
+    """Where floats cannot tell the peak of a tilted density from its neighbours."""
+    X = np.array([[1e17], [1e17], [-1e17]])
+    model = ADFProbitClassifier(covariance=covariance, shuffle=False)
+    model.fit(X, [0, 1, 0], sample_weight=[0.5, 0.5, 0.25])
+    assert np.isfinite(model.predict_proba(X)).all()

@@ -370,7 +370,7 @@ def test_float32():
     rows = X.astype(np.float32)
     single = EPProbitClassifier().fit(rows, y)
     double = EPProbitClassifier().fit(rows.astype(np.float64), y)
-    for name in ("coef_", "intercept_", "covariance_", "prior_variance_"):
+    for name in ("coef_", "intercept_", "covariance_"):
         assert getattr(single, name).dtype == np.float32
         np.testing.assert_allclose(getattr(single, name), getattr(double, name), 1e-6)
     assert single.loo_predict_proba().dtype == np.float32

@@ -9,6 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from odalib import EPProbitClassifier
 
+from .problems import noisy_plane
+
 
 def make_rows():
     """Rows and labels; one class of two announced where all labels are the same."""
@@ -148,3 +150,27 @@ def test_scaled_rows_with_a_scaled_prior_are_the_same_problem(factor):
     scaled = EPProbitClassifier(1.0 / factor**2, tol=1e-10).fit(X * factor, y)
     np.testing.assert_allclose(scaled.coef_ * factor, plain.coef_, rtol=1e-7)
     np.testing.assert_allclose(scaled.log_evidence_, plain.log_evidence_, rtol=1e-10)
+
+
+def test_variances_of_float32_rows_do_not_overflow():
+    X, y = noisy_plane(60, 3)
+    model = EPProbitClassifier("evidence").fit((1e-30 * X).astype(np.float32), y)
+    assert np.isfinite(model.prior_variance_).all()
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e5])
+def test_the_evidence_finds_what_an_offset_hides(offset):
+    """The intercept takes care of it; the scale is that of what is left."""
+    X, y = noisy_plane(400, 2)
+    moved = X + np.array([offset, 0.0])
+    model = EPProbitClassifier("evidence").fit(moved, y)
+    plain = EPProbitClassifier("evidence").fit(X, y)
+    assert model.score(moved, y) > plain.score(X, y) - 0.1
+    assert model.log_evidence_[0] > 400 * np.log(0.5) + 20.0
+
+
+def test_a_new_fit_leaves_nothing_of_the_last():
+    X, y = noisy_plane(40, 3)
+    model = EPProbitClassifier().fit(X, y)
+    model.set_params(fit_intercept=False).fit(X, y)
+    assert not hasattr(model, "intercept_variance_")

@@ -80,7 +80,7 @@ def test_one_call_with_all_rows_is_a_fit(shape):
     )
 
 
-@pytest.mark.parametrize(("n_parts", "atol"), [(2, 0.02), (8, 0.04), (150, 0.06)])
+@pytest.mark.parametrize(("n_parts", "atol"), [(2, 0.05), (8, 0.1), (150, 0.15)])
 def test_cutting_a_stream_costs_little(n_parts, atol):
     X, y = IRIS[SHUFFLED], SPECIES[SHUFFLED]
     whole = EPProbitClassifier().fit(X, y)

@@ -115,7 +115,10 @@ class Decomposition:
             return np.hstack([log_negative, log_positive])
         if self.scheme == "ovr":
             return normalise(log_positive)
-        return normalise(self.sharpness.power * couple(log_negative, log_positive))
+        coupled = couple(log_negative, log_positive)
+        if self.sharpness == NOT_SHARPENED:
+            return coupled
+        return normalise(self.sharpness.power * coupled)
 
     def sharpened(self, mean, variance, codes, row_weights):
         """Learn from rows left out how sure coupled probabilities may be.

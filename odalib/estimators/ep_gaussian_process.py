@@ -278,6 +278,11 @@ default='auto'
 
     @features_kept_on_failure
     def _fit(self, X, y, sample_weight):
+        if isinstance(self.kernel, CompoundKernel):
+            raise ValueError(
+                "kernel cannot be a CompoundKernel, which is several kernels side by "
+                "side; add or multiply them."
+            )
         rows, labels, weights = labelled_rows(
             self, X, y, sample_weight, reset=True, validate=validate_structures
         )
@@ -340,6 +345,11 @@ default='auto'
         """Inducing points, shape (m, d), or None."""
         if self.inducing_points is None:
             return None
+        if self.kernel is not None and not self.kernel.requires_vector_input:
+            raise ValueError(
+                "inducing_points are vectors of features; with a kernel of other "
+                "structures, fit without them."
+            )
         if not isinstance(self.inducing_points, Integral):
             points = check_array(self.inducing_points, dtype=np.float64)
             if points.shape[1] != rows.shape[1]:

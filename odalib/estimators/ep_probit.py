@@ -335,7 +335,8 @@ default='auto'
             # Where warnings are errors it raises, and nothing has changed.
             **self._of_report(report, depth=6),
         }
-        vars(self).pop("covariance_", None)
+        for name in ("covariance_", "intercept_variance_"):
+            vars(self).pop(name, None)
         vars(self).update(state)
         return self
 
@@ -374,7 +375,8 @@ default='auto'
     def _of_weights(self, learnt, dtype):
         """Fitted attributes that tell of the weights, in the dtype of the rows."""
         means = np.array([belief.mean for belief in learnt.beliefs], dtype)
-        variances = np.array(learnt.variances, dtype)
+        # Not in float32, whose range their squares may leave.
+        variances = np.array(learnt.variances)
         n_features = self.n_features_in_
         weights = {
             "coef_": means[:, :n_features],

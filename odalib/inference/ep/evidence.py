@@ -6,14 +6,14 @@ import numpy as np
 from scipy.optimize import minimize
 
 from odalib.inference.ep.gaussians import linear_map
-from odalib.inference.ep.gaussians.rows import largest_squares
+from odalib.inference.ep.gaussians.rows import column_squares_at_most
 from odalib.inference.ep.gaussians.weights import prior_belief
 from odalib.inference.ep.solve import Inference, infer
 
 __all__ = ["EvidenceSearch", "maximise_evidence"]
 
-# Bounds of the prior variance of latent values where a group's columns are largest,
-# beyond which the evidence is flat; and where the search starts between them.
+# Bounds of the prior variance of latent values where a group's columns are largest
+# (offsets apart), beyond which the evidence is flat; and where the search starts.
 SMALLEST, FIRST, LARGEST = 1e-6, 10.0, 1e6
 # Fixed-point steps before the search, at sites that are nearly right.
 FIRST_STEPS, FIRST_TOL = 3, 1e-3
@@ -64,7 +64,7 @@ def maximise_evidence(X, likelihood, groups, *, tol, **options):
     EvidenceSearch
     """
     sizes = np.bincount(groups)
-    squares = np.bincount(groups, largest_squares(X))
+    squares = np.bincount(groups, column_squares_at_most(X))
     # A group whose columns are zero is told nothing: any variance serves.
     scale = np.where(squares > 0, squares, 1.0)
     lowest, start, highest = np.log(np.outer([SMALLEST, FIRST, LARGEST], 1.0 / scale))

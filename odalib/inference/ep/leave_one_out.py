@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from odalib.inference.ep.gaussians.model import LostDefiniteness
 from odalib.inference.ep.likelihood import Cavity
 from odalib.inference.ep.solvers.problem import Sites
 
@@ -43,7 +44,11 @@ def leave_one_out(inference):
     influences = np.unique(np.round(change, DECIMALS))[-MOST:]
     least = max(INFLUENTIAL, influences[0] - 0.1**DECIMALS)
     for site in np.flatnonzero(change > least):
-        posterior = posterior_without(site, inference.problem, inference.sites)
+        try:
+            posterior = posterior_without(site, inference.problem, inference.sites)
+        except LostDefiniteness:
+            # The cavity stands.
+            continue
         mean[site], variance[site] = posterior.mean[site], posterior.variance[site]
     return mean, variance
 

@@ -83,7 +83,12 @@ class InducingBasis:
 
     def __init__(self, covariance):
         values, vectors = np.linalg.eigh(covariance)
-        kept = values > RANK_TOL * values[-1]
+        kept = values > RANK_TOL * max(values[-1], 0.0)
+        if not kept.any():
+            raise ValueError(
+                "The inducing points have no covariance with each other by this kernel "
+                "and so tell nothing of other rows; fit without inducing_points."
+            )
         self.map = vectors[:, kept] / np.sqrt(values[kept])
 
     def features(self, cross, prior_variance):

@@ -125,11 +125,13 @@ def infer(
     if solver != "auto":
         SOLVERS[solver].refuse(problem)
         return attempt(problem, solver, start, tol, max_iter)
-    attempts = [(name, None) for name in AUTOMATIC if fits(name, problem)]
+    attempts = [(name, None) for name in AUTOMATIC]
     if start is not None:
         attempts = [(AUTOMATIC[0], start), *attempts]
     tried, lost = [], None
     for name, sites in attempts:
+        if not fits(name, problem):
+            continue
         try:
             inference = attempt(problem, name, sites, tol, max_iter)
         except LostDefiniteness as error:

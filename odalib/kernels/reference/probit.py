@@ -127,7 +127,8 @@ def _peak(centre, width2, power, in_tail):
     """
     x = 0.0
     while True:
-        ratio, excess, slope = _mills(centre + x)
+        before = centre + x
+        ratio, excess, slope = _mills(before)
         if in_tail:
             fall, curvature = x / width2 - power * excess, 1.0 / width2 - power * slope
         else:
@@ -135,5 +136,6 @@ def _peak(centre, width2, power, in_tail):
             curvature = 1.0 / width2 + power * ratio * excess
         step = -fall / curvature
         x += step
-        if step * step * curvature < 0.01:
+        # Far from zero, floats end the search: what they cannot tell apart is one.
+        if step * step * curvature < 0.01 or centre + x == before:
             return x, curvature**-0.5

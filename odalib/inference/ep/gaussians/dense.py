@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.linalg.blas import dgemm, dger
 
-from odalib.inference.ep.gaussians.model import MovingPosterior
+from odalib.inference.ep.gaussians.model import LostDefiniteness, MovingPosterior
 
 __all__ = ["DenseMoving"]
 
@@ -44,7 +44,12 @@ class DenseMoving(MovingPosterior):
                 -precision[0] * gain, column, column, a=self._covariance, overwrite_a=1
             )
             return
-        gain = np.linalg.inv(np.eye(len(precision)) + covariance * precision)
+        try:
+            gain = np.linalg.inv(np.eye(len(precision)) + covariance * precision)
+        except np.linalg.LinAlgError as error:
+            raise LostDefiniteness(
+                "The covariance of a block of latent values is singular to rounding."
+            ) from error
         self.mean += columns @ (gain.T @ (shift - precision * mean))
         dgemm(
             -1.0,

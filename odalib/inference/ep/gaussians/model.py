@@ -13,8 +13,11 @@ __all__ = [
 ]
 
 
-class LostDefiniteness(ArithmeticError):
-    """Prior times sites is not a Gaussian: its precision is not positive definite."""
+class LostDefiniteness(ValueError):
+    """Prior times sites is not a Gaussian: its precision is not positive definite.
+
+    By rounding, where a prior is so wide that its smallest digits do not count.
+    """
 
 
 class Posterior(ABC):

@@ -6,8 +6,8 @@ from scipy.linalg.lapack import dpotrf
 
 __all__ = [
     "column_squares",
+    "column_squares_at_most",
     "dense",
-    "largest_squares",
     "row_products",
     "scale_columns",
     "scale_rows",
@@ -79,11 +79,23 @@ def stack_rows(upper, lower):
     return sp.vstack([sp.csr_array(upper), sp.csr_array(lower)], format="csr")
 
 
-def largest_squares(rows):
-    """Largest square of every column, dense or CSR, shape (d,)."""
+def column_squares_at_most(rows):
+    """Largest square of every column, shape (d,), once a constant one has its say.
+
+    Where a column is constant, and so takes care of offsets, those that are not count
+    by half of their range.
+    """
     if isinstance(rows, np.ndarray):
-        return np.square(rows).max(axis=0)
-    return dense(rows.multiply(rows).max(axis=0)).ravel()
+        highest, lowest = rows.max(axis=0), rows.min(axis=0)
+    else:
+        highest, lowest = (
+            dense(extreme).ravel() for extreme in (rows.max(axis=0), rows.min(axis=0))
+        )
+    largest = np.maximum(np.abs(highest), np.abs(lowest))
+    if ((highest == lowest) & (largest > 0)).any():
+        half_range = 0.5 * (highest - lowest)
+        largest = np.where(half_range > 0, half_range, largest)
+    return largest**2
 
 
 def column_squares(matrix):

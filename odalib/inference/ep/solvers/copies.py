@@ -7,9 +7,10 @@ from odalib.inference.ep.likelihood import Cavity, Match
 __all__ = ["match_copies"]
 
 # Newton steps, their difference quotients, and the error at which the copies agree.
-STEPS, NUDGE, AGREED = 30, 1e-5, 1e-12
+STEPS, NUDGE, AGREED, SINGULAR = 15, 1e-5, 1e-12, 1e-9
 # The copies join by doubling, each time from what as many as half of them agreed on.
-GROWTH = 1.5
+# More than so many do that on the first sweep only, which takes long enough.
+GROWTH, MANY = 1.5, 1e5
 SHORTEST = 1e-4
 
 
@@ -43,9 +44,9 @@ def match_copies(likelihood, number, count, rest, first, present):
     agreed = False
     if present[0] > 0:
         root = np.sqrt(present[0])
-        near = np.array([2.0 * np.log(root), present[1] / root])
-        point, agreed = agree(likelihood, number, count, rest, near)
-    if not agreed:
+        point = np.array([2.0 * np.log(root), present[1] / root])
+        point, agreed = agree(likelihood, number, count, rest, point)
+    if not (agreed or (present[0] > 0 and count > MANY)):
         point, joined = coordinates(first)[0], 1.0
         while joined < count:
             growth = min(GROWTH, count / joined)
@@ -63,8 +64,8 @@ def agree(likelihood, number, count, rest, point):
     Returns
     -------
     point : array of shape (2,)
+        As near as they come.
     agreed : bool
-        Whether it is a fixed point.
     """
 
     def matched(points):
@@ -81,11 +82,11 @@ def agree(likelihood, number, count, rest, point):
     for _ in range(STEPS):
         here, *there = matched(np.vstack([point, point + nudges]))
         error = here - point
-        if np.abs(error).max() <= AGREED:
-            return point, True
-        if np.isnan(error).any():
-            return point, False
+        if not np.abs(error).max() > AGREED:
+            return point, not np.isnan(error).any()
         slope = np.transpose([(image - here) / NUDGE for image in there])
+        if not abs(np.linalg.det(np.eye(2) - slope)) > SINGULAR:
+            return point, False
         step = np.linalg.solve(np.eye(2) - slope, error)
         length = min(1.0, 1.0 / np.abs(step).max())
         while length > SHORTEST:
