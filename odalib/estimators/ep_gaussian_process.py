@@ -30,7 +30,7 @@ from odalib.estimators._state import features_kept_on_failure
 from odalib.estimators._threads import single_threaded_blas
 from odalib.estimators.oda_clusterer import ODAClusterer
 from odalib.inference.ep.multiple import Report
-from odalib.inference.ep.solvers import SOLVERS
+from odalib.inference.ep.solvers import ITERATIVE
 
 __all__ = ["EPGaussianProcessClassifier"]
 
@@ -140,7 +140,7 @@ default='auto'
         "random_state": ["random_state"],
         "multi_class": [StrOptions(set(SCHEMES))],
         "n_jobs": [Integral, None],
-        "solver": [StrOptions({"auto", *SOLVERS} - {"single_pass"})],
+        "solver": [StrOptions({"auto", *ITERATIVE})],
         "inducing_points": [
             Interval(Integral, 1, None, closed="left"),
             "array-like",

@@ -30,7 +30,7 @@ from odalib.estimators._threads import single_threaded_blas
 from odalib.inference.ep.gaussians.weights import DenseBelief, prior_belief
 from odalib.inference.ep.multiple import Learnt, learn_problems
 from odalib.inference.ep.regression import regress, regress_by_evidence
-from odalib.inference.ep.solvers import SOLVERS
+from odalib.inference.ep.solvers import ITERATIVE
 
 __all__ = ["EPProbitClassifier"]
 
@@ -147,7 +147,7 @@ default='auto'
         "fit_intercept": ["boolean"],
         "intercept_variance": [Interval(Real, 0, None, closed="neither")],
         "multi_class": [StrOptions({"ovo", "ovr"})],
-        "solver": [StrOptions({"auto", *SOLVERS} - {"single_pass"})],
+        "solver": [StrOptions({"auto", *ITERATIVE})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
     }

