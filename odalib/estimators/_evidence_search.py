@@ -16,7 +16,7 @@ __all__ = ["settled"]
 SLOPE_TOL, GAIN_TOL = 1e-3, 1e-6
 # Residual of the sites on the way: the log evidence is stationary in them, and so
 # exact to about its square.
-SEARCH_TOL = 1e-4
+SEARCH_TOL = 3e-4
 
 
 def settled(function, kernel, optimizer, n_restarts, random_state):
@@ -36,8 +36,8 @@ def settled(function, kernel, optimizer, n_restarts, random_state):
     -------
     kernel instance
     """
-    function.settle(kernel)
     if optimizer is None or kernel.n_dims == 0:
+        function.settle(kernel)
         return kernel
     bounds = kernel.bounds
     if n_restarts and not np.isfinite(bounds).all():
@@ -47,6 +47,7 @@ def settled(function, kernel, optimizer, n_restarts, random_state):
         )
 
     rough = function.with_tol(SEARCH_TOL)
+    rough.settle(kernel)
 
     def objective(theta, eval_gradient=True):
         try:
@@ -73,11 +74,17 @@ def minimise(objective, start, bounds, optimizer):
     """Theta of smallest objective, and its value."""
     if callable(optimizer):
         return optimizer(objective, start, bounds=bounds)
-    value, slopes = objective(start)
+    first = objective(start)
+    value, slopes = first
     # The first step is as long as the slope: at most one, in these units.
     unit = max(1.0, np.linalg.norm(slopes))
+
+    def scaled(theta):
+        value, slopes = first if np.array_equal(theta, start) else objective(theta)
+        return value / unit, slopes / unit
+
     end = minimize(
-        lambda theta: tuple(part / unit for part in objective(theta)),
+        scaled,
         start,
         method="L-BFGS-B",
         jac=True,
