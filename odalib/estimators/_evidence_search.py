@@ -13,7 +13,7 @@ __all__ = ["settled"]
 
 # Where a search ends: by its slope in the log of a hyperparameter the log evidence is
 # the largest there is to about half its square; or a step gains next to nothing.
-SLOPE_TOL, GAIN_TOL = 1e-3, 1e-6
+SLOPE_TOL, GAIN_TOL = 1e-3, 1e-5
 # Residual of the sites on the way: the log evidence is stationary in them, and so
 # exact to about its square.
 SEARCH_TOL = 3e-4
