@@ -8,7 +8,7 @@ from odalib.inference.ep.gaussians.covariance import check_covariance
 from odalib.inference.ep.leave_one_out import leave_one_out
 from odalib.inference.ep.process import InducedProcess, InducingBasis, Process
 
-__all__ = ["ExactFunction", "InducedFunction"]
+__all__ = ["ExactFunction", "InducedFunction", "latent_moments", "loo_moments"]
 
 # Rows whose covariances with the inducing points are formed at a time.
 BLOCK_ROWS = 4096
@@ -174,3 +174,21 @@ def blocks(rows):
     return [
         rows[start : start + BLOCK_ROWS] for start in range(0, len(rows), BLOCK_ROWS)
     ]
+
+
+def latent_moments(rows, functions, kernels):
+    """Mean and variance of every function at some rows, (n, n_problems) each."""
+    moments = [
+        function.latent(kernel, rows)
+        for function, kernel in zip(functions, kernels, strict=True)
+    ]
+    mean, variance = zip(*moments, strict=True)
+    return np.stack(mean, axis=1), np.stack(variance, axis=1)
+
+
+def loo_moments(rows, functions, kernels, parts):
+    """Latent moments at all rows, each left out where it took part."""
+    mean, variance = latent_moments(rows, functions, kernels)
+    for k, (function, part) in enumerate(zip(functions, parts, strict=True)):
+        mean[part, k], variance[part, k] = function.loo()
+    return mean, variance

@@ -17,7 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from odalib.estimators._evidence_search import settled
 from odalib.estimators._labels import classes_of, encode, labelled_rows
-from odalib.estimators._latent_function import ExactFunction, InducedFunction
+from odalib.estimators._latent_function import (
+    ExactFunction,
+    InducedFunction,
+    latent_moments,
+    loo_moments,
+)
 from odalib.estimators._multiclass import Decomposition
 from odalib.estimators._propagation import BasePropagation
 from odalib.estimators._sklearn import (
@@ -403,21 +408,3 @@ default='auto'
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags
-
-
-def latent_moments(rows, functions, kernels):
-    """Mean and variance of every function at some rows, (n, n_problems) each."""
-    moments = [
-        function.latent(kernel, rows)
-        for function, kernel in zip(functions, kernels, strict=True)
-    ]
-    mean, variance = zip(*moments, strict=True)
-    return np.stack(mean, axis=1), np.stack(variance, axis=1)
-
-
-def loo_moments(rows, functions, kernels, parts):
-    """Latent moments at all rows, each left out where it took part."""
-    mean, variance = latent_moments(rows, functions, kernels)
-    for k, (function, part) in enumerate(zip(functions, parts, strict=True)):
-        mean[part, k], variance[part, k] = function.loo()
-    return mean, variance
