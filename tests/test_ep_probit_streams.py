@@ -336,9 +336,12 @@ def test_representations(shape):
     assert repr(model) == "EPProbitClassifier(tol=1e-07)"
     assert "EPProbitClassifier" in model._repr_html_()
     model.fit(X, y)
-    text = model._repr_html_()
-    assert "coef_" in text
-    assert "covariance_" in text or shape == (12, 30)
+    assert "EPProbitClassifier" in model._repr_html_()
+    # scikit-learn from 1.9 on shows the fitted attributes, and so reads them all.
+    public = [name for name in dir(model) if name.endswith("_") and name[0] != "_"]
+    readable = {name for name in public if hasattr(model, name)}
+    assert "coef_" in readable
+    assert ("covariance_" in readable) == (shape != (12, 30))
 
 
 def test_copies_are_the_same_bits_and_clones_know_nothing():

@@ -185,7 +185,7 @@ def test_calibration(classifier, method):
 
 def test_calibration_of_a_fitted_classifier():
     model = EPProbitClassifier().fit(IRIS[::2], SPECIES[::2])
-    calibrated = CalibratedClassifierCV(FrozenEstimator(model), method="temperature")
+    calibrated = CalibratedClassifierCV(FrozenEstimator(model), method="sigmoid")
     calibrated.fit(IRIS[1::2], SPECIES[1::2])
     assert log_loss(SPECIES, calibrated.predict_proba(IRIS)) < 0.25
 
@@ -309,6 +309,9 @@ def test_weights_are_routed(classifier):
         grid = {f"{pipeline.steps[-1][0]}__random_state": [0]}
         if isinstance(classifier, EPProbitClassifier):
             grid = {"epprobitclassifier__prior_variance": [1.0]}
+        # Asked of the pipeline by name: scikit-learn before 1.8 does not look inside.
+        if hasattr(pipeline, "set_score_request"):
+            pipeline.set_score_request(sample_weight=True)
         search = GridSearchCV(pipeline, grid, cv=StratifiedKFold(3))
         search.fit(IRIS, SPECIES, sample_weight=WEIGHT)
     X = StandardScaler().fit_transform(IRIS)
