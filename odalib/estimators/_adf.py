@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from odalib.estimators._multiclass import Decomposition
+from odalib.estimators._multiclass import Decomposition, stack_moments
 from odalib.estimators._prior import with_intercept
 from odalib.inference.ep.adf import Belief, Prior, begin, with_forgetting
 from odalib.inference.ep.orderings import average
@@ -112,8 +112,7 @@ class Beliefs:
         """Means and variances of the latent values of rows, (n, n_problems) each."""
         # In float32, squares of entries may overflow.
         rows = self._with_intercept(X).astype(np.float64, copy=False)
-        parts = zip(*(belief.latent(rows) for belief in self.of_problems), strict=True)
-        return tuple(np.column_stack(part) for part in parts)
+        return stack_moments(belief.latent(rows) for belief in self.of_problems)
 
     @staticmethod
     def average(several):

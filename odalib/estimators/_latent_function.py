@@ -4,6 +4,7 @@ from copy import copy
 
 import numpy as np
 
+from odalib.estimators._multiclass import stack_moments
 from odalib.inference.ep.gaussians.covariance import check_covariance
 from odalib.inference.ep.leave_one_out import leave_one_out
 from odalib.inference.ep.process import InducedProcess, InducingBasis, Process
@@ -178,12 +179,10 @@ def blocks(rows):
 
 def latent_moments(rows, functions, kernels):
     """Mean and variance of every function at some rows, (n, n_problems) each."""
-    moments = [
+    return stack_moments(
         function.latent(kernel, rows)
         for function, kernel in zip(functions, kernels, strict=True)
-    ]
-    mean, variance = zip(*moments, strict=True)
-    return np.stack(mean, axis=1), np.stack(variance, axis=1)
+    )
 
 
 def loo_moments(rows, functions, kernels, parts):

@@ -18,6 +18,8 @@ __all__ = [
     "BaseProbitClassifier",
     "Decomposition",
     "Problem",
+    "probit_margins",
+    "stack_moments",
 ]
 
 NOT_SHARPENED = Sharpness()
@@ -137,7 +139,7 @@ class Decomposition:
         """
         if not self.is_coupled:
             return self
-        margins = mean / np.sqrt(1.0 + variance)
+        margins = probit_margins(mean, variance)
         coupled = couple(log_ndtr(-margins), log_ndtr(margins))
         return replace(
             self, sharpness=self.sharpness.learn(coupled, codes, row_weights)
@@ -158,6 +160,23 @@ class Decomposition:
         if self.n_classes == 2:
             return ndtr(np.hstack([-margins, margins]))
         return np.exp(self.probit_log_probabilities(margins))
+
+
+def probit_margins(mean, variance):
+    """Give the z of ``P(positive) = Phi(z)`` of latent values, with the noise."""
+    return mean / np.sqrt(1.0 + variance)
+
+
+def stack_moments(of_problems):
+    """Means and variances of latent values, (n, n_problems) each.
+
+    Parameters
+    ----------
+    of_problems : iterable of (array of shape (n,), array of shape (n,))
+        Means and variances of every problem.
+    """
+    mean, variance = zip(*of_problems, strict=True)
+    return np.stack(mean, axis=1), np.stack(variance, axis=1)
 
 
 class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
@@ -293,7 +312,7 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
         """``function(decomposition, margins)`` of all rows, for several functions."""
 
         def answers(mean, variance):
-            margins = mean / np.sqrt(1.0 + variance)
+            margins = probit_margins(mean, variance)
             return [function(self._decomposition, margins) for function in functions]
 
         return self._on_latent(X, answers)

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from odalib.estimators._multiclass import BaseProbitClassifier
+from odalib.estimators._multiclass import BaseProbitClassifier, probit_margins
 
 __all__ = ["BasePropagation"]
 
@@ -40,8 +40,7 @@ class BasePropagation(BaseProbitClassifier):
             In the order of the rows and of ``classes_``.
         """
         check_is_fitted(self)
-        mean, variance = self._loo_moments()
-        margins = mean / np.sqrt(1.0 + variance)
+        margins = probit_margins(*self._loo_moments())
         return self._decomposition.probit_probabilities(margins).astype(self._dtype)
 
     def _of_report(self, report, depth):

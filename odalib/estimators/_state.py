@@ -5,7 +5,7 @@ from functools import cached_property, wraps
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["cached_fitted", "features_kept_on_failure", "refuse_changes"]
+__all__ = ["cached_fitted", "check_midstream", "features_kept_on_failure"]
 
 
 def features_kept_on_failure(method):
@@ -36,8 +36,11 @@ class cached_fitted(cached_property):
         return super().__get__(instance, owner)
 
 
-def refuse_changes(estimator, fixed):
-    """Raise ValueError where parameters differ from those that a stream rests on.
+def check_midstream(estimator, fixed):
+    """Validate parameters, which may have changed since the first rows of a stream.
+
+    scikit-learn validates before the first rows only. Raises ValueError where those
+    that the stream rests on differ from what they were.
 
     Parameters
     ----------
@@ -45,6 +48,7 @@ def refuse_changes(estimator, fixed):
     fixed : dict of str to object
         Names and values, as they were on the first call.
     """
+    estimator._validate_params()
     changed = [
         name
         for name, value in fixed.items()

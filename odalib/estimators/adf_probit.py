@@ -18,7 +18,7 @@ from odalib.estimators._labels import (
 from odalib.estimators._multiclass import BaseProbitClassifier, Decomposition
 from odalib.estimators._prior import check_latent_range, weight_variances
 from odalib.estimators._sklearn import Interval, StrOptions, fit_context
-from odalib.estimators._state import features_kept_on_failure, refuse_changes
+from odalib.estimators._state import check_midstream, features_kept_on_failure
 from odalib.estimators._threads import single_threaded_blas
 from odalib.inference.ep.orderings import draw_order
 
@@ -271,9 +271,7 @@ class ADFProbitClassifier(BaseProbitClassifier):
     def _learn(self, X, y, classes, sample_weight):
         first = not hasattr(self, "_beliefs")
         if not first:
-            # scikit-learn validates before the first rows of a stream only.
-            self._validate_params()
-            refuse_changes(self, self._fixed)
+            check_midstream(self, self._fixed)
         rows, labels, weights = training_rows(self, X, y, sample_weight, reset=first)
         classes = announced_classes(self, classes, None if first else self.classes_)
         codes = encode(labels, classes)

@@ -13,7 +13,7 @@ from odalib.estimators._labels import (
     encode,
     labelled_rows,
 )
-from odalib.estimators._multiclass import Decomposition
+from odalib.estimators._multiclass import Decomposition, stack_moments
 from odalib.estimators._prior import (
     check_latent_range,
     weight_variances,
@@ -23,8 +23,8 @@ from odalib.estimators._propagation import BasePropagation
 from odalib.estimators._sklearn import Interval, StrOptions, fit_context
 from odalib.estimators._state import (
     cached_fitted,
+    check_midstream,
     features_kept_on_failure,
-    refuse_changes,
 )
 from odalib.estimators._threads import single_threaded_blas
 from odalib.inference.ep.gaussians.weights import DenseBelief, prior_belief
@@ -266,9 +266,7 @@ default='auto'
 
     def _latent(self, rows):
         design = self._design(rows)
-        moments = [belief.latent(design) for belief in self._learnt.beliefs]
-        mean, variance = zip(*moments, strict=True)
-        return np.stack(mean, axis=1), np.stack(variance, axis=1)
+        return stack_moments(belief.latent(design) for belief in self._learnt.beliefs)
 
     @features_kept_on_failure
     def _fit(self, X, y, sample_weight):
@@ -286,9 +284,7 @@ default='auto'
     def _partial_fit(self, X, y, classes, sample_weight):
         first = not hasattr(self, "_learnt")
         if not first:
-            # scikit-learn validates before the first rows of a stream only.
-            self._validate_params()
-            refuse_changes(self, self._fixed)
+            check_midstream(self, self._fixed)
         elif isinstance(self.prior_variance, str):
             raise ValueError(
                 f"prior_variance={self.prior_variance!r} chooses the variance by the "

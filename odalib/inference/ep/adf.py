@@ -12,6 +12,8 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from odalib.inference.ep.gaussians.model import symmetric
+from odalib.inference.ep.gaussians.rows import dense, row_products
 from odalib.kernels.reference import adf as kernels
 
 __all__ = [
@@ -113,7 +115,7 @@ class RootBelief(Belief):
     def latent(self, rows):
         """Mean and variance of ``w'x`` for every row; see `Belief.latent`."""
         projected = rows @ self.root
-        return rows @ self.mean, np.einsum("ij,ij->i", projected, projected)
+        return rows @ self.mean, row_products(projected, projected)
 
     def learn(self, rows, y, weights):
         """Belief after some more rows; see `Belief.learn`."""
@@ -146,12 +148,7 @@ class RelaxingBelief(Belief):
 
     def latent(self, rows):
         """Mean and variance of ``w'x`` for every row; see `Belief.latent`."""
-        products = rows @ self.covariance
-        if sp.issparse(rows):
-            variance = np.asarray(rows.multiply(products).sum(axis=1)).ravel()
-        else:
-            variance = np.einsum("ij,ij->i", rows, products)
-        return rows @ self.mean, variance
+        return rows @ self.mean, row_products(rows, rows @ self.covariance)
 
     def learn(self, rows, y, weights):
         """Belief after some more rows; see `Belief.learn`."""
@@ -168,8 +165,7 @@ class RelaxingBelief(Belief):
             self.noise_variance,
         )
         # The kernel keeps the lower triangle only.
-        lower = np.tril(covariance)
-        return replace(self, mean=mean, covariance=lower + np.tril(lower, -1).T)
+        return replace(self, mean=mean, covariance=symmetric(np.tril(covariance)))
 
 
 @dataclass(frozen=True)
@@ -293,5 +289,4 @@ def with_forgetting(belief, forgetting):
 
 def _dense(rows):
     """Rows as a float64 array."""
-    rows = rows.toarray() if sp.issparse(rows) else rows
-    return np.asarray(rows, dtype=np.float64)
+    return np.asarray(dense(rows), dtype=np.float64)

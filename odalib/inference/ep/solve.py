@@ -175,7 +175,7 @@ def attempt(problem, name, start, tol, max_iter):
 def log_evidence(problem, iterate):
     """``log normaliser + sum_i counts_i (log tilted_i - log combined_i)``."""
     likelihood, cavity, sites = problem.likelihood, iterate.cavity, iterate.sites
-    tilted = likelihood.match(cavity).log_norm
+    tilted = iterate.match.log_norm
     combined = likelihood.log_combined(cavity, sites.precision, sites.shift)
     return float(
         iterate.posterior.log_normaliser + problem.counts @ (tilted - combined)

@@ -76,12 +76,10 @@ class DoubleLoop(Solver):
             reached = None if point is None else free.iterate(point.sites)
             if reached is None or problem.improper(reached.cavity).any():
                 # Rounding: the prior is too wide for its smallest digits to count.
-                match = problem.likelihood.match(iterate.cavity)
-                residuals.append(problem.residual(iterate, match))
+                residuals.append(problem.residual(iterate))
                 break
             energy, iterate = point.energy, reached
-            match = problem.likelihood.match(iterate.cavity)
-            residuals.append(problem.residual(iterate, match))
+            residuals.append(problem.residual(iterate))
             if residuals[-1] <= tol:
                 break
             moments = Separators.of(iterate.posterior)
@@ -91,8 +89,7 @@ class DoubleLoop(Solver):
         sites = iterate.sites
         if problem.likelihood.log_concave and (sites.precision < 0).any():
             # The same at the fixed point, and of the sign they have there.
-            match = problem.likelihood.match(iterate.cavity)
-            sites = Sites(match.precision, match.shift)
+            sites = Sites(iterate.match.precision, iterate.match.shift)
         converged = residuals[-1] <= tol
         return Run(problem.iterate(sites), residuals, converged, 0)
 

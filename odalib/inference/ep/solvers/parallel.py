@@ -36,8 +36,8 @@ class Parallel(Solver):
         while True:
             n_improper += halvings
             damping = max(damping * 0.5**halvings, FLOOR)
-            match = problem.likelihood.match(iterate.cavity)
-            residuals.append(problem.residual(iterate, match))
+            match = iterate.match
+            residuals.append(problem.residual(iterate))
             converged = residuals[-1] <= tol
             if converged or len(residuals) == max_iter:
                 return Run(iterate, residuals, converged, n_improper)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -58,16 +59,16 @@ class Problem:
         cavity = Cavity.of(
             posterior.mean, posterior.variance, sites.precision, sites.shift
         )
-        return Iterate(sites, posterior, cavity)
+        return Iterate(sites, posterior, cavity, self.likelihood)
 
-    def residual(self, iterate: "Iterate", match: Match) -> float:
+    def residual(self, iterate: "Iterate") -> float:
         """How far sites are from those that match, in posterior deviations.
 
         ``max(|d nu - d tau mu| s, |d tau| s^2)`` over the sites; and, since many
         small errors add up, `SHIFT` of what all of them together would move a mean
         by.
         """
-        sites, posterior = iterate.sites, iterate.posterior
+        sites, posterior, match = iterate.sites, iterate.posterior, iterate.match
         mean, spread = posterior.mean, np.sqrt(posterior.variance)
         change = match.precision - sites.precision
         pull = match.shift - sites.shift - change * mean
@@ -101,6 +102,12 @@ class Iterate:
     sites: Sites
     posterior: Posterior
     cavity: Cavity
+    likelihood: Likelihood
+
+    @cached_property
+    def match(self) -> Match:
+        """Tilted distributions of the cavities, and the sites that match them."""
+        return self.likelihood.match(self.cavity)
 
 
 @dataclass(frozen=True)

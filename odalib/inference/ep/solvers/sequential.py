@@ -48,7 +48,7 @@ def current_residual(problem, iterate):
     """Residual of an iterate; infinite where a cavity is improper."""
     if problem.improper(iterate.cavity).any():
         return np.inf
-    return problem.residual(iterate, problem.likelihood.match(iterate.cavity))
+    return problem.residual(iterate)
 
 
 class SinglePass(Solver):
