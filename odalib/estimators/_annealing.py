@@ -174,7 +174,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         other = clone(self)
         if number is not None:
             _check_kind(number_name, number, Integral, "an integer")
-            model = self._state.model.at_size(number)
+            model = self._state.model.at_size(number, number_name)
             other.set_params(**{number_name: int(number)})
         else:
             _check_kind("temperature", temperature, Real, "a number")

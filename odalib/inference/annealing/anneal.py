@@ -40,7 +40,7 @@ class Growth:
     codebook : Codebook
         Of the last level, one fixed-point step on.
     axis : array of shape (d,)
-        Leading axis of all rows.
+        Leading axis of all rows, or of the group that varies most.
     stop_reason : str
     n_passes : int
         Passes over the rows.
@@ -72,11 +72,12 @@ def grow(problem, schedule, on_level):
     Growth
     """
     divergence = problem.divergence
-    codebook = Codebook(problem.mean[np.newaxis], np.ones(1))
+    codebook = problem.first_codebook()
     moments = problem.moments(codebook, 1.0, problem.signs)
     axes = gibbs_axes(problem, codebook, 1.0, moments, FIRST_PASSES)
     n_passes = 2 + FIRST_PASSES
-    first_critical, axis = float(axes.critical[0]), axes.directions[0]
+    widest = axes.critical.argmax()
+    first_critical, axis = float(axes.critical[widest]), axes.directions[widest]
     # Where all rows are equal, one level at a nominal temperature says all.
     temperature = schedule.first_temperature(first_critical) or 1.0
     coldest = _coldest(problem, first_critical)
@@ -106,7 +107,7 @@ def grow(problem, schedule, on_level):
         if schedule.batch_size is None:
             # The moments that describe the level are a step towards the next.
             codebook = moments.codebook(codebook)
-        kept = schedule.not_idle(codebook.weights)
+        kept = schedule.not_idle(codebook)
         codebook, axes = codebook.select(kept), axes.select(kept)
     return Growth(levels, codebook, axis, stop_reason, n_passes, converged)
 
@@ -186,7 +187,7 @@ def _settle(problem, schedule, codebook, temperature):
                 problem, previous, temperature, schedule.batch_size, age
             )
         n_steps += 1
-        kept = schedule.not_idle(codebook.weights)
+        kept = schedule.not_idle(codebook)
         if not kept.all():
             codebook = codebook.select(kept)
         elif schedule.tol is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odalib.inference.annealing.codebook import Codebook
+from odalib.inference.annealing.codebook import Codebook, cells_of_block
 from odalib.kernels.reference import annealing as kernels
 
 __all__ = ["Axes", "cell_axes", "covectors_of", "gibbs_axes", "normalise", "split"]
@@ -66,16 +66,16 @@ def cell_axes(problem, codebook, cells, labels, n_passes):
 
     def axis_sums(multipliers):
         by_row = multipliers.ndim == 1
-        return problem.rows.reduce(
-            lambda block, weights, span: kernels.cell_axis_sums(
-                block,
-                weights,
-                labels[span],
-                codebook.points,
-                multipliers[span] if by_row else multipliers,
-            ),
-            len(codebook),
-        )
+
+        def on_block(block, weights, span):
+            members, own = cells_of_block(problem.rows, labels, span)
+            factors = multipliers[span] if by_row else multipliers[members]
+            points = codebook.points[members]
+            return members, (
+                kernels.cell_axis_sums(block, weights, own, points, factors),
+            )
+
+        return problem.rows.reduce_cells(on_block, len(codebook))[0]
 
     axes = _first_axes(problem, codebook, axis_sums(problem.signs), cells.weight)
     for _ in range(n_passes):
@@ -139,7 +139,11 @@ def split(codebook, divergence, directions, squared_steps, chosen):
     steps = np.sqrt(squared_steps[chosen])[:, np.newaxis] * directions[chosen]
     steps = divergence.shorten(parents, steps)
     half = codebook.weights[chosen] / 2.0
+    groups = codebook.groups
+    if groups is not None:
+        groups = np.concatenate([groups[~chosen], groups[chosen], groups[chosen]])
     return Codebook(
         np.concatenate([codebook.points[~chosen], parents + steps, parents - steps]),
         np.concatenate([codebook.weights[~chosen], half, half]),
+        groups,
     )

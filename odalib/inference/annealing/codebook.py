@@ -1,6 +1,6 @@
 """Codebooks, the statistics that make them, and passes over rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,8 @@ __all__ = [
     "Codebook",
     "Moments",
     "assign",
+    "block_moments",
+    "cells_of_block",
     "collect_cells",
     "collect_moments",
     "divergence_between",
@@ -28,13 +30,26 @@ class Codebook:
         Codevectors ``mu_i``.
     weights : array of shape (K,)
         ``rho_i``, summing to one.
+    groups : array of int of shape (K,) or None
+        Which rows each codevector stands for, such as those of a class: a row of a
+        group is associated with codevectors of its group only, and only these merge.
+        None where all rows are alike.
     """
 
     points: np.ndarray
     weights: np.ndarray
+    groups: np.ndarray | None = None
 
     def __len__(self):
         return len(self.weights)
+
+    def members(self, group):
+        """Index of the codevectors of a group; of all for None."""
+        return slice(None) if group is None else np.flatnonzero(self.groups == group)
+
+    def moved(self, points, weights):
+        """Codebook of the same groups at other points, with other weights."""
+        return Codebook(points, weights, self.groups)
 
     def planes(self, divergence):
         """Gradients and offsets of the affine form of the divergence."""
@@ -58,18 +73,26 @@ class Codebook:
         An order that rounding does not decide, so that equivalent fits number
         their codevectors alike.
         """
-        order = np.argsort(self.points @ axis, kind="stable")
-        return Codebook(self.points[order], self.weights[order])
+        projections = self.points @ axis
+        if self.groups is None:
+            order = np.argsort(projections, kind="stable")
+        else:
+            order = np.lexsort((projections, self.groups))
+        return self._take(order)
 
     def select(self, kept):
         """Codebook of the codevectors in the mask or index array ``kept``."""
-        weights = self.weights[kept]
-        return Codebook(self.points[kept], weights / weights.sum())
+        taken = self._take(kept)
+        return replace(taken, weights=taken.weights / taken.weights.sum())
+
+    def _take(self, index):
+        groups = None if self.groups is None else self.groups[index]
+        return Codebook(self.points[index], self.weights[index], groups)
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over rows under the Gibbs association; add two to merge their rows.
+    """Sums over rows under the Gibbs association.
 
     Attributes
     ----------
@@ -89,14 +112,6 @@ class Moments:
     log_normaliser: float
     axis: np.ndarray
 
-    def __add__(self, other):
-        return Moments(
-            self.weight + other.weight,
-            self.total + other.total,
-            self.log_normaliser + other.log_normaliser,
-            self.axis + other.axis,
-        )
-
     def codebook(self, previous):
         """Conditional means, and mean associations as weights.
 
@@ -106,12 +121,12 @@ class Moments:
         points = np.divide(
             self.total, weight, out=previous.points.copy(), where=weight > 0
         )
-        return Codebook(points, self.weight / self.weight.sum())
+        return previous.moved(points, self.weight / self.weight.sum())
 
 
 @dataclass(frozen=True)
 class CellSums:
-    """Sums over the rows of every cell of a partition; add two to merge rows.
+    """Sums over the rows of every cell of a partition.
 
     Attributes
     ----------
@@ -122,9 +137,6 @@ class CellSums:
     weight: np.ndarray
     total: np.ndarray
 
-    def __add__(self, other):
-        return CellSums(self.weight + other.weight, self.total + other.total)
-
 
 def collect_moments(rows, divergence, codebook, temperature, multipliers=None):
     """Moments of all rows under the codebook at a positive temperature.
@@ -134,29 +146,52 @@ def collect_moments(rows, divergence, codebook, temperature, multipliers=None):
     multipliers : array of shape (n,) or (K, d), default=None
         One number per row, or one covector per codevector; see `Moments.axis`.
     """
-    gradients, offsets = codebook.planes(divergence)
-    log_weights = np.log(codebook.weights)
+    moments = block_moments(divergence, codebook, temperature)
     by_row = multipliers is not None and multipliers.ndim == 1
 
     def on_block(block, weights, span):
-        return Moments(
-            *kernels.gibbs_sums(
-                block,
-                weights,
-                gradients,
-                offsets,
-                log_weights,
-                1.0 / temperature,
-                codebook.points,
-                multipliers[span] if by_row else multipliers,
-            )
+        return moments(
+            block,
+            weights,
+            multipliers[span] if by_row else multipliers,
+            rows.group(span),
         )
 
-    return rows.reduce(on_block, len(codebook))
+    return Moments(*rows.reduce_cells(on_block, len(codebook)))
+
+
+def block_moments(divergence, codebook, temperature):
+    """Give a function that collects the moments of a block of rows of one group.
+
+    Returns
+    -------
+    moments : callable
+        ``moments(block, row_weights, multipliers, group)`` returns the index of the
+        codevectors of the group, and their moments as a tuple.
+    """
+    gradients, offsets = codebook.planes(divergence)
+    log_weights = np.log(codebook.weights)
+
+    def moments(block, row_weights, multipliers, group):
+        members = codebook.members(group)
+        if multipliers is not None and multipliers.ndim == 2:
+            multipliers = multipliers[members]
+        return members, kernels.gibbs_sums(
+            block,
+            row_weights,
+            gradients[members],
+            offsets[members],
+            log_weights[members],
+            1.0 / temperature,
+            codebook.points[members],
+            multipliers,
+        )
+
+    return moments
 
 
 def assign(rows, divergence, codebook):
-    """Nearest codevector of every row.
+    """Nearest codevector of every row, of those of its group where it has one.
 
     Returns
     -------
@@ -165,21 +200,38 @@ def assign(rows, divergence, codebook):
         ``phi(x) - d(x, mu_label)``.
     """
     gradients, offsets = codebook.planes(divergence)
-    parts = rows.map(
-        lambda block, _: kernels.nearest(block, gradients, offsets), len(codebook)
-    )
-    labels, affinity = zip(*parts, strict=True)
+
+    def on_block(block, span):
+        members = codebook.members(rows.group(span))
+        labels, affinity = kernels.nearest(block, gradients[members], offsets[members])
+        return np.arange(len(codebook))[members][labels], affinity
+
+    labels, affinity = zip(*rows.map(on_block, len(codebook)), strict=True)
     return np.concatenate(labels), np.concatenate(affinity)
 
 
 def collect_cells(rows, labels, n_codevectors):
     """Cell sums of a partition of the rows."""
-    return rows.reduce(
-        lambda block, weights, span: CellSums(
-            *kernels.cell_sums(block, weights, labels[span], n_codevectors)
-        ),
-        n_codevectors,
-    )
+
+    def on_block(block, weights, span):
+        members, own = cells_of_block(rows, labels, span)
+        size = n_codevectors if isinstance(members, slice) else len(members)
+        return members, kernels.cell_sums(block, weights, own, size)
+
+    return CellSums(*rows.reduce_cells(on_block, n_codevectors))
+
+
+def cells_of_block(rows, labels, span):
+    """Cells that the rows of a block may be in, and the place of each row's in them.
+
+    Returns
+    -------
+    members : slice or array of int
+    own : array of shape (n,)
+    """
+    if rows.groups is None:
+        return slice(None), labels[span]
+    return np.unique(labels[span], return_inverse=True)
 
 
 def divergence_between(divergence, moved, codebook):

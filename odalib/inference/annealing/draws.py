@@ -81,7 +81,7 @@ def uniforms_of(phases, turn):
     return np.maximum(wave, np.finfo(float).tiny)
 
 
-def draw_sample(X, row_weights, importance, uniforms, size):
+def draw_sample(X, row_weights, importance, uniforms, size, groups=None):
     """Priority sample of distinct rows, unbiased for every weighted sum.
 
     Distinct row i of total weight ``w_i`` and importance ``s_i`` has priority
@@ -95,6 +95,8 @@ def draw_sample(X, row_weights, importance, uniforms, size):
     row_weights, importance, uniforms : arrays of shape (n,)
         Positive.
     size : int
+    groups : array of int of shape (n,), default=None
+        Rows of two groups are distinct.
 
     Returns
     -------
@@ -103,7 +105,7 @@ def draw_sample(X, row_weights, importance, uniforms, size):
     weights : array
         Weights that make weighted sums over the sample unbiased.
     """
-    first, weights = distinct_rows(X, row_weights)
+    first, weights = distinct_rows(X, row_weights, groups)
     importance = importance[first]
     priority = weights * importance / uniforms[first]
     kept, threshold = np.arange(len(first)), 0.0
@@ -114,9 +116,12 @@ def draw_sample(X, row_weights, importance, uniforms, size):
     return first[kept], np.maximum(weights[kept], threshold / importance[kept])
 
 
-def distinct_rows(X, row_weights):
-    """Index of one of each group of equal rows, and the weight of the group."""
-    _, first, group = np.unique(row_keys(X), return_index=True, return_inverse=True)
+def distinct_rows(X, row_weights, groups=None):
+    """Index of one of each set of equal rows of a group, and their weight."""
+    keys = row_keys(X)
+    if groups is not None:
+        keys = _mix(keys + _mix(groups.astype(np.uint64)))
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
     return first, np.bincount(group, row_weights)
 
 

@@ -85,7 +85,7 @@ class Solution:
         return self.stop_reason in ("n_clusters", "distinct_rows", "plateau")
 
 
-def fit_rows(X, row_weights, settings, n_jobs=1, on_level=None):
+def fit_rows(X, row_weights, settings, n_jobs=1, on_level=None, groups=None):
     """Anneal rows in memory.
 
     Parameters
@@ -98,6 +98,9 @@ def fit_rows(X, row_weights, settings, n_jobs=1, on_level=None):
     on_level : callable, default=None
         Called after every level with the Level and a function that returns the
         Solution it would be; annealing stops where it returns True.
+    groups : array of int of shape (n,), default=None
+        Groups of the rows, such as their classes, each of which gets codevectors of
+        its own; no more groups than codevectors.
 
     Returns
     -------
@@ -106,11 +109,14 @@ def fit_rows(X, row_weights, settings, n_jobs=1, on_level=None):
     shift = None
     if settings.divergence.translation_invariant and not sp.issparse(X):
         shift = weighted_mean(X, row_weights)
-    everything = RowBlocks(X, row_weights, shift, n_jobs)
+    everything = RowBlocks(X, row_weights, shift, n_jobs, groups)
     divergence = settings.divergence.bind(everything)
     whole = problem = Problem(everything, divergence, settings.seed)
     if len(row_weights) > SAMPLE_SIZE:
-        problem = _sample(X, whole, settings.seed)
+        kept, weights = _sample(X, row_weights, groups, whole, settings.seed)
+        own_groups = None if groups is None else groups[kept]
+        rows = RowBlocks(X[kept], weights, shift, n_jobs, own_groups)
+        problem = Problem(rows, divergence, settings.seed)
 
     def report(level):
         def solution():
@@ -171,11 +177,11 @@ def _refine(whole, problem, partition, settings, solution, axis):
     )
 
 
-def finish_on(X, row_weights, solution, settings):
+def finish_on(X, row_weights, solution, settings, groups=None):
     """Solution for more rows by hard assignments that start from another's."""
     if not solution.hardened:
         return solution
-    rows = RowBlocks(X, row_weights, solution.shift)
+    rows = RowBlocks(X, row_weights, solution.shift, groups=groups)
     problem = Problem(rows, solution.divergence, settings.seed)
     wanted = len(solution.codebook)
     if not settings.choose:
@@ -188,21 +194,25 @@ def finish_on(X, row_weights, solution, settings):
     )
 
 
-def _sample(X, whole, seed):
-    """Problem of a sample of the rows.
+def _sample(X, row_weights, groups, whole, seed):
+    """Rows that stand for all, and their weights.
 
     Rows are drawn with odds of their weight times the mean of one and their share
     of the distortion about the mean (Bachem, Lucic & Krause 2018): few rows far
-    out can make much of the distortion, and a uniform sample misses them.
+    out can make much of the distortion, and a uniform sample misses them. Half of
+    the sample is shared evenly among groups, so that it misses none.
     """
-    rows, divergence = whole.rows, whole.divergence
-    codebook = Codebook(whole.mean[np.newaxis], np.ones(1))
-    away = np.maximum(whole.phi - assign(rows, divergence, codebook)[1], 0.0)
+    rows = whole.rows
+    first = whole.first_codebook()
+    labels, affinity = assign(rows, whole.divergence, first)
+    away = np.maximum(whole.phi - affinity, 0.0)
     average = rows.row_weights @ away / rows.total_weight
     importance = 0.5 + 0.5 * away / average if average > 0 else np.ones_like(away)
+    if groups is not None:
+        importance = 0.5 * importance + 0.5 / (len(first) * first.weights[labels])
+    importance = rows.restore(importance)
     uniforms = row_uniforms(X, seed)
-    kept, weights = draw_sample(X, rows.row_weights, importance, uniforms, SAMPLE_SIZE)
-    return Problem(rows.take(kept, weights), divergence, seed)
+    return draw_sample(X, row_weights, importance, uniforms, SAMPLE_SIZE, groups)
 
 
 def smallest_above(codebooks, n_codevectors, divergence):

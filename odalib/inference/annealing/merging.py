@@ -38,7 +38,7 @@ def nearest_divergence(codebook, divergence):
     gradients, offsets = codebook.planes(divergence)
     values, points = codebook.phi(divergence), codebook.inside(divergence)
     between = _between(values, offsets, gradients, points)
-    np.fill_diagonal(between, np.inf)
+    _part(between, codebook.groups)
     return between.min(axis=1)
 
 
@@ -51,7 +51,8 @@ def _between(values, offsets, gradients, points):
 def merge_down(codebook, divergence, n_codevectors):
     """Merge down to a number of codevectors by the least rise of the distortion.
 
-    Ward's rule for a Bregman divergence. Returns as `merge_close`.
+    Ward's rule for a Bregman divergence; one codevector of every group is left.
+    Returns as `merge_close`.
     """
 
     def costs(codebook, index=None):
@@ -63,16 +64,21 @@ def merge_down(codebook, divergence, n_codevectors):
 
 
 def distortion_rise(codebook, divergence):
-    """Rise of the mean distortion when codevectors i and j merge, shape (K, K)."""
+    """Rise of the mean distortion when codevectors i and j merge, shape (K, K).
+
+    Infinite on the diagonal, and for codevectors of two groups.
+    """
     n_codevectors = len(codebook)
     step = max(1, PAIR_ELEMENTS // codebook.points.size)
     starts = range(0, n_codevectors, step)
-    return np.concatenate(
+    rises = np.concatenate(
         [
             _rises(codebook, divergence, range(i, min(i + step, n_codevectors)))
             for i in starts
         ]
     )
+    _part(rises, codebook.groups)
+    return rises
 
 
 def _rises(codebook, divergence, indices):
@@ -95,7 +101,7 @@ def _agglomerate(codebook, costs, *, threshold=np.inf, n_left=1):
     if n_alive <= n_left:
         return codebook, groups
     table = costs(codebook)
-    np.fill_diagonal(table, np.inf)
+    _part(table, codebook.groups)
     if not table.min() < threshold:
         return codebook, groups
     points, weights = codebook.points.copy(), codebook.weights.copy()
@@ -117,6 +123,16 @@ def _agglomerate(codebook, costs, *, threshold=np.inf, n_left=1):
             break
         table[gone] = table[:, gone] = np.inf
         row = np.where(alive, costs(Codebook(points, weights), kept), np.inf)
+        if codebook.groups is not None:
+            row[codebook.groups != codebook.groups[kept]] = np.inf
         row[kept] = np.inf
         table[kept] = table[:, kept] = row
-    return Codebook(points[alive], weights[alive]), (np.cumsum(alive) - 1)[groups]
+    merged = codebook.moved(points, weights).select(alive)
+    return merged, (np.cumsum(alive) - 1)[groups]
+
+
+def _part(table, groups):
+    """Make infinite what a codevector has with itself and with other groups."""
+    if groups is not None:
+        table[groups[:, np.newaxis] != groups] = np.inf
+    np.fill_diagonal(table, np.inf)

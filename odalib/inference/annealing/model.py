@@ -66,8 +66,14 @@ class Model:
         )
         return replace(self, quantiser=new)
 
-    def at_size(self, n_codevectors):
+    def at_size(self, n_codevectors, name="n_clusters"):
         """Model of a number of codevectors.
+
+        Parameters
+        ----------
+        n_codevectors : int
+        name : str, default='n_clusters'
+            What messages call it.
 
         Raises
         ------
@@ -77,11 +83,11 @@ class Model:
         if n_codevectors == len(self.quantiser.weights):
             return self
         largest = len(self.hierarchy[0])
-        if not 1 <= n_codevectors <= largest:
+        least = len(self.hierarchy[-1])
+        if not least <= n_codevectors <= largest:
             raise ValueError(
-                f"n_clusters={n_codevectors} is not on the path, which holds 1 to "
-                f"{largest} codevectors; fit with a larger n_clusters or "
-                "max_clusters."
+                f"{name}={n_codevectors} is not on the path, which holds {least} to "
+                f"{largest} codevectors; fit with a larger number."
             )
         codebook = smallest_above(
             self.hierarchy, n_codevectors, self.quantiser.divergence
@@ -113,5 +119,5 @@ class Model:
         points = path.codebooks[level].astype(np.float64)
         if self.quantiser.shift is not None:
             points = points - self.quantiser.shift
-        codebook = Codebook(points, path.weights[level])
+        codebook = Codebook(points, path.weights[level], path.groups[level])
         return self.with_codebook(codebook, path.temperature[level])

@@ -78,6 +78,8 @@ class AnnealingPath:
     codebooks : list of arrays of shape (n_codevectors, n_features)
         Codevectors, in the units of the data.
     weights : list of arrays of shape (n_codevectors,)
+    groups : list of arrays of int of shape (n_codevectors,), or of None
+        Index of the class of each codevector, for a classifier.
     """
 
     def __init__(self, levels, shift):
@@ -94,6 +96,7 @@ class AnnealingPath:
             for level in levels
         ]
         self.weights = [level.codebook.weights for level in levels]
+        self.groups = [level.codebook.groups for level in levels]
 
     @property
     def n_codevectors(self):

@@ -4,7 +4,11 @@ from functools import cached_property
 
 import numpy as np
 
-from odalib.inference.annealing.codebook import collect_moments
+from odalib.inference.annealing.codebook import (
+    Codebook,
+    collect_cells,
+    collect_moments,
+)
 from odalib.inference.annealing.draws import row_phases, uniforms_of
 from odalib.kernels.reference import annealing as kernels
 
@@ -54,6 +58,19 @@ class Problem:
             lambda block, _: row_phases(block, self.mean, scale, self._seed), 1
         )
         return np.concatenate(parts)
+
+    def first_codebook(self):
+        """One codevector at the mean of the rows, or of each of their groups."""
+        groups = self.rows.groups
+        if groups is None:
+            return Codebook(self.mean[np.newaxis], np.ones(1))
+        present, labels = np.unique(groups, return_inverse=True)
+        cells = collect_cells(self.rows, labels, len(present))
+        return Codebook(
+            cells.total / cells.weight[:, np.newaxis],
+            cells.weight / cells.weight.sum(),
+            present,
+        )
 
     def uniforms(self, turn):
         """Random numbers in (0, 1] of the rows; others for every turn."""

@@ -24,6 +24,7 @@ class Quantiser:
     codevectors : array of shape (K, d)
         In the dtype of the training rows.
     weights : array of shape (K,)
+    groups : array of int of shape (K,) or None
     shift : array of shape (d,) or None
         Subtracted from rows and codevectors before they are compared.
     temperature : float
@@ -32,6 +33,7 @@ class Quantiser:
     divergence: BregmanDivergence
     codevectors: np.ndarray
     weights: np.ndarray
+    groups: np.ndarray | None
     shift: np.ndarray | None
     temperature: float
 
@@ -40,7 +42,9 @@ class Quantiser:
         """Quantiser that publishes a codebook in shifted coordinates."""
         points = codebook.points if shift is None else codebook.points + shift
         points = points.astype(dtype)
-        return cls(divergence, points, codebook.weights, shift, temperature)
+        return cls(
+            divergence, points, codebook.weights, codebook.groups, shift, temperature
+        )
 
     @property
     def n_codevectors(self):
@@ -53,7 +57,7 @@ class Quantiser:
         points = self.codevectors.astype(np.float64)
         if self.shift is not None:
             points -= self.shift
-        return Codebook(points, self.weights)
+        return Codebook(points, self.weights, self.groups)
 
     def assign(self, X, n_jobs):
         """Nearest codevector of every row, and the divergence from it: two (n,)."""
@@ -124,5 +128,6 @@ class Quantiser:
         shift, codebook = self.shift, self.codebook
         if sp.issparse(X) and shift is not None:
             shift = None
-            codebook = Codebook(self.codevectors.astype(np.float64), self.weights)
+            points = self.codevectors.astype(np.float64)
+            codebook = codebook.moved(points, self.weights)
         return RowBlocks(X, np.ones(X.shape[0]), shift, n_jobs), codebook

@@ -75,6 +75,7 @@ def harden(problem, codebook, n_codevectors, max_steps, tol):
         codebook = Codebook(
             cells.total / cells.weight[:, np.newaxis],
             cells.weight / cells.weight.sum(),
+            _groups_of_cells(problem, labels, len(cells.weight)),
         )
         distortion = problem.total_phi - float(
             cells.weight @ codebook.phi(problem.divergence)
@@ -83,6 +84,15 @@ def harden(problem, codebook, n_codevectors, max_steps, tol):
         settled = previous - distortion <= tol * abs(distortion)
         converged = bool(settled and len(codebook) <= np.count_nonzero(used))
     return Partition(codebook, labels, cells, distortion, n_steps, converged)
+
+
+def _groups_of_cells(problem, labels, n_cells):
+    """Group that the rows of each cell are of, shape (K,), or None."""
+    if problem.rows.groups is None:
+        return None
+    groups = np.empty(n_cells, dtype=problem.rows.groups.dtype)
+    groups[labels] = problem.rows.groups
+    return groups
 
 
 def _refill(problem, codebook, labels, affinity, used, n_codevectors):
@@ -194,9 +204,13 @@ def _split_at_rows(problem, partition, cells, uniforms):
         points = points.toarray()
     codebook = partition.codebook
     weights = np.where(cells, 0.5, 1.0) * codebook.weights
+    groups = codebook.groups
+    if groups is not None:
+        groups = np.concatenate([groups, groups[cells]])
     return Codebook(
         np.concatenate([codebook.points, points]),
         np.concatenate([weights, weights[cells]]),
+        groups,
     )
 
 
@@ -215,16 +229,19 @@ def _merge_back(problem, partition, larger, tol):
 def hierarchy(problem, codebook):
     """Codebooks of all sizes below the given one: merge, then two hard steps.
 
+    Down to one codevector, or to one of every group.
+
     Returns
     -------
     list of Codebook
         From large to small, the given codebook first.
     """
     levels = [codebook]
-    while len(codebook) > 1:
+    least = 1 if codebook.groups is None else len(np.unique(codebook.groups))
+    while len(codebook) > least:
         target = len(codebook) - 1
         if target >= ALL_LEVELS:
-            target = max(ALL_LEVELS, int(LEVEL_RATIO * len(codebook)))
+            target = max(ALL_LEVELS, int(LEVEL_RATIO * len(codebook)), least)
         codebook, _ = merge_down(codebook, problem.divergence, target)
         codebook = harden(problem, codebook, target, 2, 0.0).codebook
         levels.append(codebook)

@@ -3,7 +3,6 @@
 import numpy as np
 
 from odalib.inference.annealing.bifurcation import split
-from odalib.inference.annealing.codebook import Codebook
 from odalib.inference.annealing.merging import distortion_rise
 
 __all__ = ["HALF_STEP", "refill_and_exchange"]
@@ -34,7 +33,6 @@ def refill_and_exchange(codebook, axes, divergence, n_codevectors):
     """
     gain = HALF_STEP * codebook.weights * axes.critical
     rise = distortion_rise(codebook, divergence)
-    np.fill_diagonal(rise, np.inf)
     room = n_codevectors - len(codebook)
     chosen = np.zeros(len(codebook), dtype=bool)
     pairs = []
@@ -67,4 +65,4 @@ def _merge_pairs(codebook, pairs):
         points[kept] += share * (points[gone] - points[kept])
         weights[kept] = weight
     kept = np.setdiff1d(np.arange(len(codebook)), [gone for _, gone in pairs])
-    return Codebook(points[kept], weights[kept]), kept
+    return codebook.moved(points, weights).select(kept), kept

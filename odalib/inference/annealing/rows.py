@@ -1,12 +1,14 @@
 """Training rows as float64 blocks of a fixed size, reduced in a fixed order."""
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import pairwise
+from operator import add
 
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["RowBlocks", "weighted_mean"]
+__all__ = ["RowBlocks", "scatter_add", "weighted_mean"]
 
 # Elements of a (codevectors x rows) work array; 2 MB stays in the cache.
 WORK_ELEMENTS = 2**18
@@ -33,25 +35,63 @@ class RowBlocks:
         Subtracted from every row; None for no centring.
     n_jobs : int, default=1
         Threads over blocks.
+    groups : array of int of shape (n,), default=None
+        Group of every row, from zero on. Rows are then held group by group, and no
+        block holds rows of two.
     """
 
-    def __init__(self, X, row_weights, shift=None, n_jobs=1):
+    def __init__(self, X, row_weights, shift=None, n_jobs=1, groups=None):
+        self._order = None
+        if groups is not None:
+            self._order = np.argsort(groups, kind="stable")
+            row_weights, groups = row_weights[self._order], groups[self._order]
+        self.groups = groups
         self.row_weights = row_weights
         self.n_jobs = n_jobs
         self.n_rows, self.n_features = X.shape
         self.total_weight = float(row_weights.sum())
-        self._X, self._shift = X, shift
+        self._X, self._shift, self._index = X, shift, self._order
         self._sparse = sp.issparse(X)
         if self._sparse or 8 * X.size <= CACHE_BYTES:
-            self._X, self._shift = _as_float64(X, shift), None
+            X = X if groups is None else X[self._order]
+            self._X, self._shift, self._index = _as_float64(X, shift), None, None
 
     def spans(self, width):
         """Slices of the blocks whose work arrays are ``width`` wide."""
         size = min(max(WORK_ELEMENTS // width, MIN_BLOCK), MAX_BLOCK)
         return [
-            slice(start, min(start + size, self.n_rows))
-            for start in range(0, self.n_rows, size)
+            slice(start, min(start + size, last))
+            for first, last in pairwise(self._bounds)
+            for start in range(first, last, size)
         ]
+
+    @cached_property
+    def _bounds(self):
+        """Where groups begin, and the end."""
+        if self.groups is None:
+            return [0, self.n_rows]
+        begins = np.flatnonzero(np.diff(self.groups, prepend=-1))
+        return [*begins.tolist(), self.n_rows]
+
+    def group(self, span):
+        """Group of the rows of a block, or None."""
+        return None if self.groups is None else self.groups[span.start]
+
+    def restore(self, values):
+        """Values of the rows, in the order that they came in."""
+        if self._order is None:
+            return values
+        restored = np.empty_like(values)
+        restored[self._order] = values
+        return restored
+
+    def arrivals(self, span):
+        """Where the rows are held that came at the places of a slice."""
+        return span if self._order is None else self._places[span]
+
+    @cached_property
+    def _places(self):
+        return self.restore(np.arange(self.n_rows))
 
     def map(self, function, n_codevectors):
         """``function(rows, span)`` of every block, as a list in block order."""
@@ -62,7 +102,7 @@ class RowBlocks:
             return [function(_as_float64(self._X, self._shift), spans[0])]
 
         def on_block(span):
-            return function(_as_float64(self._X[span], self._shift), span)
+            return function(self.select(span), span)
 
         if self.n_jobs == 1:
             return [on_block(span) for span in spans]
@@ -80,10 +120,27 @@ class RowBlocks:
             lambda rows, span: function(rows, self.row_weights[span], span),
             n_codevectors,
         )
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
-        return total
+        return reduce(add, parts)
+
+    def reduce_cells(self, function, n_codevectors):
+        """Sum by codevector of ``function(rows, row_weights, span)`` over the blocks.
+
+        Parameters
+        ----------
+        function : callable
+            Returns the codevectors that the block concerns, as an index, and a tuple
+            of arrays over them or of numbers.
+        n_codevectors : int
+
+        Returns
+        -------
+        sums : tuple of arrays over all codevectors, or of numbers
+        """
+        parts = self.map(
+            lambda rows, span: function(rows, self.row_weights[span], span),
+            n_codevectors,
+        )
+        return scatter_add(parts, n_codevectors)
 
     def phi(self, divergence):
         """``phi`` of every row, shape (n,)."""
@@ -119,11 +176,38 @@ class RowBlocks:
 
     def select(self, indices):
         """Give some rows, centred; by an index array or a slice."""
+        if self._index is not None:
+            indices = self._index[indices]
         return _as_float64(self._X[indices], self._shift)
 
-    def take(self, indices, row_weights):
-        """Blocks of the given rows, with new weights."""
-        return RowBlocks(self._X[indices], row_weights, self._shift, self.n_jobs)
+
+def scatter_add(parts, n_codevectors):
+    """Add up sums over some codevectors each, to sums over all.
+
+    Parameters
+    ----------
+    parts : list of (index, tuple)
+        An index into the codevectors, and arrays over them or numbers.
+    n_codevectors : int
+
+    Returns
+    -------
+    sums : tuple of arrays over all codevectors, or of numbers
+    """
+    if isinstance(parts[0][0], slice):
+        columns = zip(*(sums for _, sums in parts), strict=True)
+        return tuple(reduce(add, column) for column in columns)
+    totals = [
+        0.0 if np.ndim(first) == 0 else np.zeros((n_codevectors, *first.shape[1:]))
+        for first in parts[0][1]
+    ]
+    for index, sums in parts:
+        for place, part in enumerate(sums):
+            if np.ndim(part) == 0:
+                totals[place] += part
+            else:
+                totals[place][index] += part
+    return tuple(totals)
 
 
 def weighted_mean(X, row_weights):

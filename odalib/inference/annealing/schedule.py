@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from odalib.inference.annealing.bregman import BregmanDivergence
 
 __all__ = ["Schedule", "Settings"]
@@ -68,9 +70,16 @@ class Schedule:
             return self.max_temperature
         return START * critical
 
-    def not_idle(self, weights):
-        """Which codevectors stay, by their weights; the heaviest always does."""
-        return (weights > 0) & (weights >= min(self.idle_tol, weights.max()))
+    def not_idle(self, codebook):
+        """Which codevectors stay, by their weights; the heaviest of a group does."""
+        weights = codebook.weights
+        heaviest = weights.max()
+        if codebook.groups is not None:
+            groups, which = np.unique(codebook.groups, return_inverse=True)
+            heaviest = np.zeros(len(groups))
+            np.maximum.at(heaviest, which, weights)
+            heaviest = heaviest[which]
+        return (weights > 0) & (weights >= np.minimum(self.idle_tol, heaviest))
 
     def stop_reason(self, level, next_temperature, n_passes):
         """Why growth ends after this level, or None."""

@@ -8,8 +8,8 @@ memory of N rows holds it at ``1 - (1 - 1/N)^w`` or above.
 
 import numpy as np
 
-from odalib.inference.annealing.codebook import Codebook, Moments
-from odalib.kernels.reference import annealing as kernels
+from odalib.inference.annealing.codebook import Moments, block_moments
+from odalib.inference.annealing.rows import scatter_add
 
 __all__ = [
     "INITIAL_AGE",
@@ -33,9 +33,23 @@ def step_size(weight, age, memory):
 
 
 def stochastic_step(
-    block, row_weights, divergence, codebook, temperature, step, multipliers=None
+    block,
+    row_weights,
+    divergence,
+    codebook,
+    temperature,
+    step,
+    multipliers=None,
+    groups=None,
 ):
     """Move a codebook by one batch of rows.
+
+    Parameters
+    ----------
+    multipliers : array of shape (n,) or (K, d), default=None
+        As for `collect_moments`.
+    groups : array of int of shape (n,), default=None
+        Groups of the rows, each of which has a codevector.
 
     Returns
     -------
@@ -43,19 +57,13 @@ def stochastic_step(
     moments : Moments
         Of the batch, under the codebook before the step.
     """
-    gradients, offsets = codebook.planes(divergence)
-    moments = Moments(
-        *kernels.gibbs_sums(
-            block,
-            row_weights,
-            gradients,
-            offsets,
-            np.log(codebook.weights),
-            1.0 / temperature,
-            codebook.points,
-            multipliers,
-        )
-    )
+    of_block = block_moments(divergence, codebook, temperature)
+    if groups is None:
+        _, sums = of_block(block, row_weights, multipliers, None)
+    else:
+        parts = _by_group(of_block, block, row_weights, multipliers, groups)
+        sums = scatter_add(parts, len(codebook))
+    moments = Moments(*sums)
     batch_weight = row_weights.sum()
     # sigma' = (1 - a) sigma + a total / w, written for mu so that codevectors
     # that the batch does not touch keep their bits.
@@ -67,7 +75,18 @@ def stochastic_step(
     )
     pull = moments.total - moments.weight[:, np.newaxis] * codebook.points
     points = codebook.points + share[:, np.newaxis] * pull
-    return Codebook(points, weights / weights.sum()), moments
+    return codebook.moved(points, weights / weights.sum()), moments
+
+
+def _by_group(of_block, block, row_weights, multipliers, groups):
+    """Moments of the rows of each group of a block."""
+    by_row = multipliers is not None and multipliers.ndim == 1
+    parts = []
+    for group in np.unique(groups):
+        own = groups == group
+        factors = multipliers[own] if by_row else multipliers
+        parts.append(of_block(block[own], row_weights[own], factors, group))
+    return parts
 
 
 def first_age(problem, batch_size):
@@ -90,6 +109,7 @@ def stochastic_pass(problem, codebook, temperature, batch_size, age):
     rows = problem.rows
     for start in range(0, rows.n_rows, batch_size):
         span = slice(start, min(start + batch_size, rows.n_rows))
+        span = rows.arrivals(span)
         weights = rows.row_weights[span]
         weight = weights.sum()
         codebook, _ = stochastic_step(
@@ -99,6 +119,7 @@ def stochastic_pass(problem, codebook, temperature, batch_size, age):
             codebook,
             temperature,
             step_size(weight, age, None),
+            groups=None if rows.groups is None else rows.groups[span],
         )
         age += weight
     return codebook, age

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from odalib.inference.annealing.codebook import Codebook
 from odalib.inference.annealing.draws import row_phases, uniforms_of
 from tests.oracles.divergences import CLOSED_FORMS, draw_rows
 
@@ -37,13 +38,28 @@ def test_sums_and_signs():
     np.testing.assert_allclose(problem.signs, expected, atol=1e-7)
 
 
+def codebook_of(weights, groups=None):
+    points = np.zeros((len(weights), 1))
+    groups = None if groups is None else np.array(groups)
+    return Codebook(points, np.asarray(weights, dtype=float), groups)
+
+
 def test_first_temperature_and_idle_codevectors():
     assert make_schedule().first_temperature(8.0) == pytest.approx(8.4)
     assert make_schedule(max_temperature=3.0).first_temperature(8.0) == 3.0
     schedule = make_schedule(idle_tol=0.1)
-    kept = schedule.not_idle(np.array([0.5, 0.1, 0.0999, 0.0]))
-    assert kept.tolist() == [True, True, False, False]
-    assert make_schedule(idle_tol=0.0).not_idle(np.array([1e-300, 0.0])).tolist() == [
+    weights = np.array([0.5, 0.1, 0.0999, 0.0])
+    assert schedule.not_idle(codebook_of(weights)).tolist() == [
+        True,
         True,
         False,
+        False,
     ]
+    kept = make_schedule(idle_tol=0.0).not_idle(codebook_of([1e-300, 0.0]))
+    assert kept.tolist() == [True, False]
+
+
+def test_the_heaviest_codevector_of_a_group_is_never_idle():
+    codebook = codebook_of([0.9, 0.05, 0.04, 0.01], groups=[3, 3, 7, 7])
+    kept = make_schedule(idle_tol=0.1).not_idle(codebook)
+    assert kept.tolist() == [True, False, True, False]
