@@ -17,7 +17,9 @@ if TYPE_CHECKING:
         ADFProbitClassifier,
         EPGaussianProcessClassifier,
         EPProbitClassifier,
+        ODAClassifier,
         ODAClusterer,
+        Resolution,
     )
     from odalib.inference.annealing.divergences import Mahalanobis
     from odalib.model_selection import PathSearchCV
@@ -29,8 +31,10 @@ __all__ = [
     "EPGaussianProcessClassifier",
     "EPProbitClassifier",
     "Mahalanobis",
+    "ODAClassifier",
     "ODAClusterer",
     "PathSearchCV",
+    "Resolution",
     "__version__",
     "inspection",
     "show_versions",
@@ -41,8 +45,10 @@ _HOMES = {
     "EPGaussianProcessClassifier": "odalib.estimators",
     "EPProbitClassifier": "odalib.estimators",
     "Mahalanobis": "odalib.inference.annealing.divergences",
+    "ODAClassifier": "odalib.estimators",
     "ODAClusterer": "odalib.estimators",
     "PathSearchCV": "odalib.model_selection",
+    "Resolution": "odalib.estimators",
     "show_versions": "odalib._versions",
 }
 _SUBMODULES = ("inspection",)

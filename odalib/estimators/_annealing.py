@@ -2,8 +2,6 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
-from functools import cached_property
 from numbers import Integral, Real
 from operator import attrgetter
 from typing import ClassVar
@@ -27,13 +25,17 @@ from odalib.estimators._sklearn import (
 )
 from odalib.estimators._state import features_kept_on_failure
 from odalib.estimators._threads import single_threaded_blas
+from odalib.estimators.resolution import FeatureMap, Resolution, as_resolutions
+from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.bregman import check_range
 from odalib.inference.annealing.divergences import DIVERGENCES, as_divergence
-from odalib.inference.annealing.fit import fit_rows
+from odalib.inference.annealing.grown import fit_layers
+from odalib.inference.annealing.local.base import LocalModels
 from odalib.inference.annealing.schedule import Schedule, Settings
-from odalib.inference.annealing.stream import Stream, WarmUp, restart
+from odalib.inference.annealing.stream import Stream, restart
+from odalib.inference.annealing.warm_up import WarmUp
 
-__all__ = ["BaseAnnealer", "fitted_attribute"]
+__all__ = ["STREAM_BATCH", "BaseAnnealer", "fitted_attribute"]
 
 # What 'auto' and None stand for; the docstring of ODAClusterer says why.
 COOLING_TO_A_NUMBER, COOLING_TO_CHOOSE = 0.7, 0.9
@@ -72,6 +74,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
             StrOptions(set(DIVERGENCES)),
             HasMethods(["phi", "gradient", "check_domain"]),
         ],
+        "resolutions": [list, tuple, None],
         "max_temperature": [Interval(Real, 0, None, closed="neither"), None],
         "min_temperature": [Interval(Real, 0, None, closed="neither"), None],
         "cooling": [Interval(Real, 0, 1, closed="neither"), StrOptions({"auto"})],
@@ -101,69 +104,103 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         "plateau_strength", "Lead of the chosen number; only where one was chosen."
     )
 
+    tree_ = fitted_attribute("summary", "Codevectors of all resolutions.")
+
+    def apply(self, X):
+        """Give the leaf of every row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        leaves : ndarray of int of shape (n_samples,)
+            Nodes of ``tree_``.
+        """
+        labels = self._on_rows(X, lambda tree, *args: tree.descend(*args)[0])
+        return self.tree_.first_nodes[-1] + labels[-1]
+
+    def decision_path(self, X):
+        """Nodes that every row passes on its way from the root to a leaf.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        indicator : CSR matrix of shape (n_samples, n_nodes)
+            One where a row passes a node of ``tree_``, and zero elsewhere.
+        """
+        labels = self._on_rows(X, lambda tree, *args: tree.descend(*args)[0])
+        return self.tree_.paths(labels)
+
     def _number_wanted(self) -> tuple[int, bool]:
         """Return the number of codevectors, and whether to choose one up to it."""
         raise NotImplementedError
 
+    def _local_models(self) -> LocalModels:
+        """Return what is learnt in the cells."""
+        return LocalModels()
+
+    def _after(self, state, batch) -> dict:
+        """Return attributes that the rows of a call set, those of no weight too."""
+        return {}
+
     @features_kept_on_failure
-    def _anneal(self, X, sample_weight):
+    def _anneal(self, X, y, sample_weight):
         """Fit all rows, from the start."""
-        X, weights = self._check_rows(X, sample_weight, reset=True)
+        batch, learnt = self._check_batch(X, y, sample_weight, reset=True)
         settings = self._settings(check_random_state(self.random_state).randint(2**31))
-        n_seen = float(weights.sum())
+        n_seen = float(batch.weights.sum())
         callbacks = LevelCallbacks(self, X, sample_weight)
 
-        def begin(solution):
-            return Stream.begin(settings, solution, n_seen, X.dtype)
+        def begin(layers):
+            return Stream(settings, batch.rows.dtype, layers, n_seen)
 
-        def on_level(level, solution):
+        def on_level(level, layers):
             if self.verbose:
                 print(
                     f"[{type(self).__name__}] temperature {level.temperature:.4g}, "
                     f"{len(level.codebook)} codevectors, "
                     f"distortion {level.distortion:.6g}"
                 )
-            return callbacks.level(lambda: {"_state": begin(solution())})
+            return callbacks.level(lambda: {"_state": begin(layers()), **learnt})
 
         with single_threaded_blas():
-            solution = fit_rows(
-                *_positive(X, weights), settings, self._n_threads(), on_level
-            )
-            state = begin(solution)
-            last = assign_rows(state, X, weights, self._n_threads())
+            layers = fit_layers(_positive(batch), settings, self._n_threads(), on_level)
+            state = begin(layers)
+            learnt |= self._after(state, batch)
         # Before the swap: where warnings are errors, nothing has changed.
-        self._warn(solution)
-        self._state, self._last = state, last
-        callbacks.end({"_state": state})
+        self._warn(layers)
+        vars(self).update(learnt, _state=state)
+        callbacks.end({"_state": state, **learnt})
         return self
 
     @features_kept_on_failure
-    def _learn(self, X, sample_weight):
+    def _learn(self, X, y, sample_weight, **announced):
         """Learn from some more rows."""
         first = not hasattr(self, "_state")
         parameters = self.get_params(deep=False)
-        if getattr(self, "_parameters", None) != parameters:
+        unchanged = not first and _same(getattr(self, "_parameters", {}), parameters)
+        if not unchanged:
             # scikit-learn validates before the first rows of a stream only.
             self._validate_params()
-        X, weights = self._check_rows(X, sample_weight, reset=first)
+        batch, learnt = self._check_batch(
+            X, y, sample_weight, reset=first, in_stream=True, **announced
+        )
         if first:
             seed = check_random_state(self.random_state).randint(2**31)
-            state = WarmUp(self._settings(seed), X.dtype)
+            state = WarmUp(self._settings(seed), batch.rows.dtype)
         else:
             state = self._state
-            settings = replace(
-                self._settings(state.settings.seed),
-                divergence=state.settings.divergence,
-            )
-            if settings != state.settings:
-                state = replace(state, settings=settings)
+            if not unchanged:
+                state = state.with_settings(self._settings(state.settings.seed))
         with single_threaded_blas():
-            state = state.learn(*_positive(X, weights))
-            if len(weights) >= STREAM_BATCH:
-                last = assign_rows(state, X, weights, self._n_threads())
-            else:
-                last = RowsToAssign(state, X.copy(), weights.copy())
-        self._state, self._last, self._parameters = state, last, parameters
+            state = state.learn(_positive(batch))
+            learnt |= self._after(state, batch)
+        vars(self).update(learnt, _state=state, _parameters=parameters)
         return self
 
     def _at(self, number_name, number, temperature):
@@ -171,31 +208,49 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         check_is_fitted(self)
         if (number is None) == (temperature is None):
             raise ValueError(f"Give exactly one of {number_name} and temperature.")
-        other = clone(self)
+        model = self._state.model
         if number is not None:
             _check_kind(number_name, number, Integral, "an integer")
-            model = self._state.model.at_size(number, number_name)
-            other.set_params(**{number_name: int(number)})
+            model = model.at_size(number, number_name)
         else:
             _check_kind("temperature", temperature, Real, "a number")
-            model = self._state.model.at_temperature(temperature)
+            model = model.at_temperature(temperature)
+        other = clone(self)
+        if number is not None:
+            other.set_params(**{number_name: int(number)})
         settings = other._settings(self._state.settings.seed)
+        vars(other).update(self._kept_by_levels())
         other._state = restart(self._state, model, settings)
-        other.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            other.feature_names_in_ = self.feature_names_in_
         return other
+
+    def _kept_by_levels(self):
+        """Attributes that every level of a path has in common."""
+        names = ("n_features_in_", "feature_names_in_")
+        return {name: vars(self)[name] for name in names if name in vars(self)}
 
     def _settings(self, seed):
         number, choose = self._number_wanted()
+        if self.resolutions is None:
+            return self._settings_of(seed, Resolution(), number, choose, None, None)
+        settings, names = None, getattr(self, "feature_names_in_", None)
+        listed = as_resolutions(self.resolutions, number)
+        for place, (resolution, size) in reversed(list(enumerate(listed))):
+            features = FeatureMap.of(place, resolution.features, names)
+            settings = self._settings_of(
+                seed, resolution, size, choose, features, settings
+            )
+        return settings
+
+    def _settings_of(self, seed, resolution, number, choose, features, finer):
+        """Give the settings of one resolution."""
         few = self.split == "critical" and self.batch_size is None
         cooling = COOLING_TO_CHOOSE if choose else COOLING_TO_A_NUMBER
         schedule = Schedule(
             n_codevectors=int(number),
             split=self.split,
             cooling=cooling if self.cooling == "auto" else self.cooling,
-            max_temperature=self.max_temperature,
-            min_temperature=self.min_temperature,
+            max_temperature=resolution.max_temperature or self.max_temperature,
+            min_temperature=resolution.min_temperature or self.min_temperature,
             target_distortion=self.target_distortion,
             merge_tol=(
                 MERGE_TOL[self.split] if self.merge_tol == "auto" else self.merge_tol
@@ -216,43 +271,41 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
             seed=seed,
             stream_batch_size=self.batch_size or STREAM_BATCH,
             memory=self.memory_samples or MEMORY_SAMPLES if constant else None,
+            local_models=self._local_models(),
+            features=features,
+            finer=finer,
         )
 
-    def _check_rows(self, X, sample_weight, reset):
-        """Validate rows and weights."""
+    def _check_batch(
+        self, X, y, sample_weight, reset, in_stream=False
+    ) -> tuple[Batch, dict]:
+        """Return validated rows, targets and weights, and attributes that they set."""
         X = validate_rows(self, X, reset=reset)
         weights = check_weights(sample_weight, X)
+        self._check_values(X, reset)
+        return Batch(X, weights), {}
+
+    def _check_values(self, X, reset):
+        """Refuse values that the divergence cannot take."""
         check_range(X)
-        divergence = self.divergence if reset else self._state.settings.divergence
-        as_divergence(divergence).check_domain(X)
-        return X, weights
+        if self.resolutions is None:
+            divergence = self.divergence if reset else self._state.settings.divergence
+            as_divergence(divergence).check_domain(X)
 
     def _on_rows(self, X, function: Callable):
-        """``function(quantiser, X, n_jobs)`` of validated rows."""
+        """``function(tree, X, n_jobs)`` of validated rows."""
         check_is_fitted(self)
         X = validate_rows(self, X, reset=False)
-        check_range(X)
-        self._state.settings.divergence.check_domain(X)
+        self._check_values(X, reset=False)
         with single_threaded_blas():
-            return function(self._state.model.quantiser, X, self._n_threads())
-
-    def _last_call(self):
-        """Labels and sum of divergences of the rows of the last call."""
-        check_is_fitted(self)
-        if not hasattr(self, "_last"):
-            raise AttributeError(
-                "A level of a path, as at() returns it, has not seen rows of its own; "
-                "call predict and score."
-            )
-        if isinstance(self._last, RowsToAssign):
-            return self._last.assigned
-        return self._last
+            return function(self._state.model.tree, X, self._n_threads())
 
     def _n_threads(self):
         return effective_n_jobs(self.n_jobs)
 
-    def _warn(self, solution):
+    def _warn(self, layers):
         number, choose = self._number_wanted()
+        solution = layers[-1].solution
         found = len(solution.codebook)
         message = None
         if solution.stop_reason == "distinct_rows" and not choose:
@@ -279,34 +332,19 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         return tags
 
 
-def assign_rows(state, X, weights, n_jobs):
-    """Labels of rows and the sum of their weighted divergences."""
-    labels, divergences = state.model.quantiser.assign(X, n_jobs)
-    return labels, float(weights @ divergences)
-
-
-class RowsToAssign:
-    """Few rows of a call of partial_fit, assigned when first asked for.
-
-    A call for every row of a stream then stays cheap.
-    """
-
-    def __init__(self, state, X, weights):
-        self.state = state
-        self.X = X
-        self.weights = weights
-
-    @cached_property
-    def assigned(self):
-        """Labels, and the sum of the weighted divergences."""
-        with single_threaded_blas():
-            return assign_rows(self.state, self.X, self.weights, n_jobs=1)
-
-
-def _positive(X, weights):
+def _positive(batch):
     """Rows of positive weight; a row of none is as absent."""
-    kept = weights > 0
-    return (X, weights) if kept.all() else (X[kept], weights[kept])
+    kept = batch.weights > 0
+    return batch if kept.all() else batch[kept]
+
+
+def _same(before, after):
+    """Whether parameters are what they were; resolutions by identity."""
+    return before.keys() == after.keys() and all(
+        before[name] is after[name]
+        or (name != "resolutions" and before[name] == after[name])
+        for name in after
+    )
 
 
 def _check_kind(name, value, kind, description):

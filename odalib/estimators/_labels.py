@@ -11,6 +11,7 @@ __all__ = [
     "announced_classes",
     "classes_of",
     "encode",
+    "joined_labels",
     "labelled_rows",
     "read_labels",
     "training_rows",
@@ -198,3 +199,35 @@ def encode(labels, classes):
         )
     codes = np.array([index[label] for label in distinct.tolist()], dtype=np.intp)
     return codes[which]
+
+
+def joined_labels(known, labels):
+    """Labels known before, in their order, and after them those first met.
+
+    Parameters
+    ----------
+    known : ndarray or None
+    labels : ndarray of shape (n,)
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    ValueError
+        For numbers after text, or text after numbers.
+    """
+    found = np.unique(labels)
+    if known is None:
+        return found
+    before = set(known.tolist())
+    new = [label for label in found.tolist() if label not in before]
+    if not new:
+        return known
+    if (known.dtype.kind in "biuf") != (found.dtype.kind in "biuf"):
+        raise ValueError(
+            f"y holds labels {new}, which are of another kind than those before, "
+            f"{known.tolist()}."
+        )
+    return np.concatenate([known, found[np.isin(found, new)]])

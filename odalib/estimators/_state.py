@@ -12,11 +12,11 @@ def features_kept_on_failure(method):
     """Restore the number and the names of the features where a method fails."""
 
     @wraps(method)
-    def guarded(self, *args):
+    def guarded(self, *args, **kwargs):
         names = ("n_features_in_", "feature_names_in_")
         before = {name: vars(self)[name] for name in names if name in vars(self)}
         try:
-            return method(self, *args)
+            return method(self, *args, **kwargs)
         except BaseException:
             for name in names:
                 vars(self).pop(name, None)

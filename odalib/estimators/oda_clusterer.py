@@ -1,20 +1,23 @@
 """Clustering by online deterministic annealing."""
 
-from functools import partial
+from functools import cached_property, partial
 from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from odalib.estimators._annealing import BaseAnnealer, fitted_attribute
+from odalib.estimators._annealing import STREAM_BATCH, BaseAnnealer, fitted_attribute
 from odalib.estimators._sklearn import (
     Interval,
     check_weights,
     fit_context,
     with_callbacks,
 )
-from odalib.inference.annealing.quantiser import Quantiser
+from odalib.estimators._threads import single_threaded_blas
+from odalib.inference.annealing.stream import Stream
+from odalib.inference.annealing.tree import Tree
 
 __all__ = ["ODAClusterer"]
 
@@ -156,6 +159,7 @@ class ODAClusterer(
         *,
         max_clusters=30,
         divergence="squared_euclidean",
+        resolutions=None,
         max_temperature=None,
         min_temperature=None,
         cooling="auto",
@@ -175,6 +179,7 @@ class ODAClusterer(
         self.n_clusters = n_clusters
         self.max_clusters = max_clusters
         self.divergence = divergence
+        self.resolutions = resolutions
         self.max_temperature = max_temperature
         self.min_temperature = min_temperature
         self.cooling = cooling
@@ -191,9 +196,29 @@ class ODAClusterer(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    cluster_centers_ = fitted_attribute("quantiser.codevectors", "Codevectors.")
+    cluster_centers_ = fitted_attribute("tree.finest.points", "Codevectors.")
     cluster_weights_ = fitted_attribute("quantiser.weights", "Shares of the rows.")
     n_clusters_ = fitted_attribute("quantiser.n_codevectors", "Number of codevectors.")
+
+    def _after(self, state, batch):
+        """Rows of the call, assigned, or to be when they are few and asked for."""
+        if (isinstance(state, Stream) and not state.queue) or len(
+            batch
+        ) >= STREAM_BATCH:
+            return {"_last": assign_rows(state, batch, self._n_threads())}
+        return {"_last": RowsToAssign(state, batch.kept())}
+
+    def _last_call(self):
+        """Labels and sum of divergences of the rows of the last call."""
+        check_is_fitted(self)
+        if not hasattr(self, "_last"):
+            raise AttributeError(
+                "A level of a path, as at() returns it, has not seen rows of its own; "
+                "call predict and score."
+            )
+        if isinstance(self._last, RowsToAssign):
+            return self._last.assigned
+        return self._last
 
     @property
     def labels_(self):
@@ -236,7 +261,7 @@ class ODAClusterer(
             For fewer distinct rows than ``n_clusters``, and when ``max_iter`` ended
             annealing.
         """
-        return self._anneal(X, sample_weight)
+        return self._anneal(X, None, sample_weight)
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None):
@@ -267,7 +292,7 @@ class ODAClusterer(
             As `fit`, and for another number of features. The estimator is then
             exactly as before.
         """
-        return self._learn(X, sample_weight)
+        return self._learn(X, None, sample_weight)
 
     def predict(self, X):
         """Nearest codevector of every row.
@@ -281,7 +306,7 @@ class ODAClusterer(
         labels : ndarray of int of shape (n_samples,)
             Indices into ``cluster_centers_``.
         """
-        return self._on_rows(X, lambda quantiser, *args: quantiser.assign(*args)[0])
+        return self._on_rows(X, lambda tree, *args: tree.assign(*args)[0])
 
     def predict_proba(self, X):
         """Give the Gibbs association of every row with the codevectors.
@@ -299,7 +324,7 @@ class ODAClusterer(
         probabilities : ndarray of shape (n_samples, n_clusters_)
             In the dtype of X.
         """
-        return self._on_rows(X, Quantiser.association)
+        return self._on_rows(X, Tree.association)
 
     def predict_log_proba(self, X):
         """Logarithm of `predict_proba`, without loss where that underflows.
@@ -313,7 +338,7 @@ class ODAClusterer(
         log_probabilities : ndarray of shape (n_samples, n_clusters_)
             In the dtype of X.
         """
-        return self._on_rows(X, partial(Quantiser.association, log=True))
+        return self._on_rows(X, partial(Tree.association, log=True))
 
     def transform(self, X):
         """Divergence of every row from every codevector.
@@ -327,7 +352,7 @@ class ODAClusterer(
         divergences : ndarray of shape (n_samples, n_clusters_)
             In the dtype of X.
         """
-        return self._on_rows(X, Quantiser.divergences)
+        return self._on_rows(X, Tree.divergences)
 
     def score_samples(self, X):
         """Log density of every row under the mixture at the last temperature.
@@ -344,7 +369,7 @@ class ODAClusterer(
         log_density : ndarray of shape (n_samples,)
             In nats, in the dtype of X.
         """
-        return self._on_rows(X, Quantiser.log_density)
+        return self._on_rows(X, Tree.log_density)
 
     def score(self, X, y=None, sample_weight=None):
         """Give minus the weighted mean divergence of rows from their codevectors.
@@ -362,9 +387,7 @@ class ODAClusterer(
         score : float
             In units of the divergence; the higher the better.
         """
-        divergences = self._on_rows(
-            X, lambda quantiser, *args: quantiser.assign(*args)[1]
-        )
+        divergences = self._on_rows(X, lambda tree, *args: tree.assign(*args)[1])
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, divergences[:, np.newaxis])
         return -float(np.average(divergences, weights=sample_weight))
@@ -409,3 +432,26 @@ class ODAClusterer(
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def assign_rows(state, batch, n_jobs):
+    """Labels of rows and the sum of their weighted divergences."""
+    labels, divergences = state.model.tree.assign(batch.rows, n_jobs)
+    return labels, float(batch.weights @ divergences)
+
+
+class RowsToAssign:
+    """Few rows of a call of partial_fit, assigned when first asked for.
+
+    A call for every row of a stream then stays cheap.
+    """
+
+    def __init__(self, state, batch):
+        self.state = state
+        self.batch = batch
+
+    @cached_property
+    def assigned(self):
+        """Labels, and the sum of the weighted divergences."""
+        with single_threaded_blas():
+            return assign_rows(self.state, self.batch, n_jobs=1)

@@ -153,7 +153,7 @@ def _bifurcate(divergence, schedule, codebook, axes, temperature):
             codebook, divergence, axes.directions, np.full(len(codebook), step), chosen
         )
     chosen = axes.critical > temperature
-    room = schedule.n_codevectors - len(codebook)
+    room = max(schedule.n_codevectors - len(codebook), 0)
     if chosen.sum() > room:
         gain = np.where(chosen, axes.critical * codebook.weights, -np.inf)
         chosen = np.zeros_like(chosen)

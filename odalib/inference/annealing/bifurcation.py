@@ -40,6 +40,10 @@ class Axes:
         """Axes of the codevectors in the mask or index array ``kept``."""
         return Axes(self.critical[kept], self.directions[kept])
 
+    def without(self, closed):
+        """Axes with no critical temperature for those in the mask ``closed``."""
+        return Axes(np.where(closed, 0.0, self.critical), self.directions)
+
 
 def gibbs_axes(problem, codebook, temperature, moments, n_passes):
     """Axes of the covariances under the Gibbs association.

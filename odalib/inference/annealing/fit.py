@@ -177,16 +177,15 @@ def _refine(whole, problem, partition, settings, solution, axis):
     )
 
 
-def finish_on(X, row_weights, solution, settings, groups=None):
+def finish_on(X, row_weights, solution, settings, n_codevectors, groups=None):
     """Solution for more rows by hard assignments that start from another's."""
     if not solution.hardened:
         return solution
     rows = RowBlocks(X, row_weights, solution.shift, groups=groups)
     problem = Problem(rows, solution.divergence, settings.seed)
-    wanted = len(solution.codebook)
-    if not settings.choose:
-        wanted = settings.schedule.n_codevectors
-    partition = harden(problem, solution.codebook, wanted, FULL_STEPS, settings.tol)
+    partition = harden(
+        problem, solution.codebook, n_codevectors, FULL_STEPS, settings.tol
+    )
     return replace(
         solution,
         codebook=partition.codebook,

@@ -4,7 +4,13 @@ import numpy as np
 
 from odalib.inference.annealing.codebook import Codebook
 
-__all__ = ["distortion_rise", "merge_close", "merge_down", "nearest_divergence"]
+__all__ = [
+    "distortion_rise",
+    "merge_close",
+    "merge_down",
+    "nearest_codevectors",
+    "nearest_divergence",
+]
 
 # Elements of a work array over pairs of codevectors and features.
 PAIR_ELEMENTS = 2**20
@@ -40,6 +46,15 @@ def nearest_divergence(codebook, divergence):
     between = _between(values, offsets, gradients, points)
     _part(between, codebook.groups)
     return between.min(axis=1)
+
+
+def nearest_codevectors(codebook, others, divergence):
+    """Nearest of some others of its group to each codevector, shape (K,)."""
+    gradients, offsets = others.planes(divergence)
+    affinity = codebook.inside(divergence) @ gradients.T - offsets
+    if codebook.groups is not None:
+        affinity[codebook.groups[:, np.newaxis] != others.groups] = -np.inf
+    return affinity.argmax(axis=1)
 
 
 def _between(values, offsets, gradients, points):

@@ -1,13 +1,18 @@
 """A fitted codebook with its path: what an estimator publishes."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from odalib.inference.annealing.codebook import Codebook
 from odalib.inference.annealing.fit import smallest_above
+from odalib.inference.annealing.lineage import merged_into
+from odalib.inference.annealing.merging import nearest_codevectors
 from odalib.inference.annealing.path import AnnealingPath
 from odalib.inference.annealing.quantiser import Quantiser
+from odalib.inference.annealing.summary import AnnealingTree
+from odalib.inference.annealing.tree import Tree, TreeLevel
 
 __all__ = ["Model"]
 
@@ -18,7 +23,7 @@ class Model:
 
     Attributes
     ----------
-    quantiser : Quantiser
+    tree : Tree
     path : AnnealingPath
     hierarchy : list of Codebook
         Large to small, in shifted coordinates.
@@ -29,7 +34,7 @@ class Model:
     plateau_strength : float or None
     """
 
-    quantiser: Quantiser
+    tree: Tree
     path: AnnealingPath
     hierarchy: list[Codebook]
     n_iter: int
@@ -39,32 +44,49 @@ class Model:
     plateau_strength: float | None
 
     @classmethod
-    def from_solution(cls, solution, dtype, n_seen):
-        """Model of a fit in memory, codevectors in the dtype of the rows."""
+    def from_layers(cls, layers, dtype, n_seen):
+        """Model of the resolutions as they stand, codevectors in the given dtype."""
+        finest = layers[-1]
+        solution = finest.solution
         return cls(
-            Quantiser.from_codebook(
-                solution.divergence,
-                solution.codebook,
-                solution.shift,
-                solution.temperature,
-                dtype,
-            ),
+            Tree(tuple(TreeLevel.of_layer(layer, dtype) for layer in layers)),
             AnnealingPath(solution.levels, solution.shift),
-            solution.hierarchy,
-            solution.n_passes,
+            solution.hierarchy if finest.n_steps == 0 else [finest.codebook],
+            sum(layer.solution.n_passes + layer.n_steps for layer in layers),
             n_seen,
-            solution.converged,
+            all(layer.solution.converged for layer in layers),
             solution.stop_reason,
             solution.plateau_strength,
         )
 
+    @property
+    def quantiser(self):
+        """Quantiser of the finest resolution."""
+        return self.tree.finest.quantiser
+
+    @cached_property
+    def summary(self):
+        """The tree as users read it."""
+        return AnnealingTree.of(self.tree, self.n_seen)
+
     def with_codebook(self, codebook, temperature):
-        """Model of another codebook at another temperature on the same path."""
-        old = self.quantiser
+        """Model of another codebook at another temperature on the same path.
+
+        The cells of the finest resolution go whole into those of the other codebook.
+        """
+        *coarse, finest = self.tree.levels
+        old = finest.quantiser
         new = Quantiser.from_codebook(
             old.divergence, codebook, old.shift, temperature, old.codevectors.dtype
         )
-        return replace(self, quantiser=new)
+        before = finest.partition
+        after = replace(before, codebook=codebook)
+        labels = nearest_codevectors(before.codebook, codebook, old.divergence)
+        lineage = merged_into(labels, len(codebook))
+        means = None if finest.means is None else finest.means.inherit(lineage)
+        cells = finest.cells.regrouped(lineage, before, after)
+        level = replace(finest, quantiser=new, cells=cells, means=means)
+        return replace(self, tree=Tree((*coarse, level)))
 
     def at_size(self, n_codevectors, name="n_clusters"):
         """Model of a number of codevectors.
@@ -80,7 +102,7 @@ class Model:
         ValueError
             Where the path holds no codebook of that size.
         """
-        if n_codevectors == len(self.quantiser.weights):
+        if n_codevectors == self.quantiser.n_codevectors:
             return self
         largest = len(self.hierarchy[0])
         least = len(self.hierarchy[-1])

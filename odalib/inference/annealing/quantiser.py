@@ -1,12 +1,13 @@
 """A codebook with its divergence and temperature: everything a prediction needs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from odalib.inference.annealing.bregman import BregmanDivergence
 from odalib.inference.annealing.codebook import Codebook, assign
+from odalib.inference.annealing.groups import parents_of
 from odalib.inference.annealing.rows import RowBlocks
 from odalib.kernels.reference import annealing as kernels
 
@@ -59,11 +60,17 @@ class Quantiser:
             points -= self.shift
         return Codebook(points, self.weights, self.groups)
 
-    def assign(self, X, n_jobs):
-        """Nearest codevector of every row, and the divergence from it: two (n,)."""
-        rows, codebook = self._comparable(X, n_jobs)
+    def assign(self, X, n_jobs, parents=None):
+        """Nearest codevector of every row, and the divergence from it: two (n,).
+
+        Of the children of its cell, where the cells at the resolution above are given.
+        """
+        rows, codebook = self._comparable(X, n_jobs, parents)
+        if parents is not None:
+            codebook = replace(codebook, groups=parents_of(codebook.groups))
         labels, affinity = assign(rows, self.divergence, codebook)
-        return labels, np.maximum(rows.phi(self.divergence) - affinity, 0.0)
+        divergence = np.maximum(rows.phi(self.divergence) - affinity, 0.0)
+        return rows.restore(labels), rows.restore(divergence)
 
     def divergences(self, X, n_jobs):
         """Divergence of every row from every codevector, shape (n, K).
@@ -96,6 +103,35 @@ class Quantiser:
         rows.map(on_block, len(codebook))
         return result
 
+    def association_of_children(self, X, parents, n_jobs):
+        """Logarithm of the association with the children of each parent, (n, K).
+
+        Parameters
+        ----------
+        parents : array of int of shape (K,)
+            Codevectors with the same are associated with rows as if there were no
+            others.
+        """
+        rows, codebook = self._comparable(X, n_jobs)
+        gradients, offsets, log_weights, beta = self._mixture(codebook)
+        result = np.empty((X.shape[0], len(codebook)), dtype=X.dtype)
+        order = np.argsort(parents, kind="stable")
+        _, starts, counts = np.unique(
+            parents[order], return_index=True, return_counts=True
+        )
+
+        def on_block(block, span):
+            logits = kernels.negative_divergence(
+                block, beta * gradients, beta * offsets - log_weights
+            )[order]
+            logits -= np.repeat(np.maximum.reduceat(logits, starts), counts, axis=0)
+            sums = np.log(np.add.reduceat(np.exp(logits), starts))
+            logits -= np.repeat(sums, counts, axis=0)
+            result[span, order] = logits.T
+
+        rows.map(on_block, len(codebook))
+        return result
+
     def log_density(self, X, n_jobs):
         """Log density of the rows under the mixture at the temperature, shape (n,).
 
@@ -119,7 +155,7 @@ class Quantiser:
         gradients, offsets = codebook.planes(self.divergence)
         return gradients, offsets, np.log(codebook.weights), 1.0 / self.temperature
 
-    def _comparable(self, X, n_jobs):
+    def _comparable(self, X, n_jobs, parents=None):
         """Rows and codebook in common coordinates.
 
         Sparse rows cannot be shifted and stay sparse; the divergence does not care
@@ -130,4 +166,4 @@ class Quantiser:
             shift = None
             points = self.codevectors.astype(np.float64)
             codebook = codebook.moved(points, self.weights)
-        return RowBlocks(X, np.ones(X.shape[0]), shift, n_jobs), codebook
+        return RowBlocks(X, np.ones(X.shape[0]), shift, n_jobs, parents), codebook

@@ -3,6 +3,7 @@
 import numpy as np
 
 from odalib.inference.annealing.bifurcation import split
+from odalib.inference.annealing.lineage import merged_into, split_of
 from odalib.inference.annealing.merging import distortion_rise
 
 __all__ = ["HALF_STEP", "refill_and_exchange"]
@@ -28,8 +29,8 @@ def refill_and_exchange(codebook, axes, divergence, n_codevectors):
 
     Returns
     -------
-    Codebook
-        The very same object where nothing is to be gained.
+    codebook : Codebook
+    lineage : CSR matrix, or None where nothing is to be gained
     """
     gain = HALF_STEP * codebook.weights * axes.critical
     rise = distortion_rise(codebook, divergence)
@@ -50,10 +51,12 @@ def refill_and_exchange(codebook, axes, divergence, n_codevectors):
             pairs.append(pair)
         chosen[candidate] = True
     if not chosen.any():
-        return codebook
+        return codebook, None
     merged, kept = _merge_pairs(codebook, pairs)
     axes, chosen = axes.select(kept), chosen[kept]
-    return split(merged, divergence, axes.directions, HALF_STEP * axes.critical, chosen)
+    steps = HALF_STEP * axes.critical
+    larger = split(merged, divergence, axes.directions, steps, chosen)
+    return larger, split_of(chosen) @ merged_into(_groups(kept, pairs))
 
 
 def _merge_pairs(codebook, pairs):
@@ -66,3 +69,12 @@ def _merge_pairs(codebook, pairs):
         weights[kept] = weight
     kept = np.setdiff1d(np.arange(len(codebook)), [gone for _, gone in pairs])
     return codebook.moved(points, weights).select(kept), kept
+
+
+def _groups(kept, pairs):
+    """Place among those kept that each codevector went into."""
+    groups = np.empty(len(kept) + len(pairs), dtype=int)
+    groups[kept] = np.arange(len(kept))
+    for survivor, gone in pairs:
+        groups[gone] = groups[survivor]
+    return groups

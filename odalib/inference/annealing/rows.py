@@ -85,6 +85,10 @@ class RowBlocks:
         restored[self._order] = values
         return restored
 
+    def arrange(self, columns):
+        """Copy of columns that stand for rows, in the order that rows are held in."""
+        return columns.copy() if self._order is None else columns[:, self._order]
+
     def arrivals(self, span):
         """Where the rows are held that came at the places of a slice."""
         return span if self._order is None else self._places[span]

@@ -1,10 +1,12 @@
 """When to cool, when to stop: the settings of an annealing run."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from odalib.inference.annealing.bregman import BregmanDivergence
+from odalib.inference.annealing.bregman import BregmanDivergence, check_range
+from odalib.inference.annealing.local.base import LocalModels
 
 __all__ = ["Schedule", "Settings"]
 
@@ -116,6 +118,12 @@ class Settings:
         Rows that a stream queues for a step.
     memory : float or None
         Rows that a stream remembers; None averages over all.
+    local_models : LocalModels
+        What is learnt in the cells.
+    features : callable or None
+        Gives the rows at this resolution; None where they are as they came.
+    finer : Settings or None
+        Of the next resolution, whose codevectors are children of this one's.
     """
 
     divergence: BregmanDivergence
@@ -125,3 +133,35 @@ class Settings:
     seed: int
     stream_batch_size: int
     memory: float | None
+    local_models: LocalModels = field(default_factory=LocalModels)
+    features: Callable | None = None
+    finer: "Settings | None" = None
+
+    def view(self, rows):
+        """Rows at this resolution.
+
+        Raises
+        ------
+        ValueError
+            For features outside the domain of the divergence.
+        """
+        if self.features is None:
+            return rows
+        seen = self.features(rows)
+        check_range(seen)
+        self.divergence.check_domain(seen)
+        return seen
+
+    def bound_to(self, rows):
+        """Let features learn from rows what they need."""
+        features, finer = self.features, self.finer
+        return replace(
+            self,
+            features=None if features is None else features.bind(rows),
+            finer=None if finer is None else finer.bound_to(rows),
+        )
+
+    @property
+    def chain(self):
+        """Settings of all resolutions, coarse to fine."""
+        return (self,) if self.finer is None else (self, *self.finer.chain)

@@ -1,0 +1,265 @@
+"""All resolutions in memory, coarse to fine: each cell anneals into children."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from odalib.inference.annealing.batch import Batch
+from odalib.inference.annealing.codebook import Codebook, collect_cells
+from odalib.inference.annealing.fit import finish_on, fit_rows
+from odalib.inference.annealing.groups import group_codes, parents_of
+from odalib.inference.annealing.layer import Layer, nearest_child
+from odalib.inference.annealing.local.base import Partition
+from odalib.inference.annealing.means import CellMeans
+from odalib.inference.annealing.rows import RowBlocks
+from odalib.inference.annealing.schedule import Settings
+
+__all__ = ["fit_layers", "refit_layers"]
+
+# A cell of a classifier has children where this many rows, and this share, are of
+# other classes than most: fewer are noise that children would learn by heart.
+LEAST_WRONG, WRONG_SHARE = 3.0, 0.1
+
+
+def fit_layers(batch, settings, n_jobs=1, on_level=None):
+    """Anneal every resolution on the rows, each in the cells of the one before.
+
+    All cells of a resolution are annealed together, at one temperature, so that
+    codevectors go where the divergence from them is largest.
+
+    Parameters
+    ----------
+    batch : Batch
+    settings : Settings
+        Of the coarsest resolution.
+    n_jobs : int
+    on_level : callable, default=None
+        Called after every level with the Level, and a function that returns the
+        layers, were this the last; annealing stops where it returns True.
+
+    Returns
+    -------
+    tuple of Layer
+    """
+    layers, parents = (), None
+    for depth, level in enumerate(settings.bound_to(batch.rows).chain):
+        seen = replace(batch, rows=level.view(batch.rows))
+        level = level.local_models.tuned(seen, level, n_jobs)
+        build = _Builder(batch, seen, level, parents, depth, n_jobs)
+
+        def report(level_found, solution, build=build, layers=layers):
+            def found():
+                return (*layers, build.layer(solution()))
+
+            return on_level is not None and on_level(level_found, found)
+
+        solution = build.fit(report)
+        layers = (*layers, build.layer(solution))
+        if solution.stop_reason == "callback":
+            break
+        parents = build.labels(layers[-1])
+    return layers
+
+
+def refit_layers(batch, layers):
+    """Layers for more rows, by hard assignments that start from others'."""
+    refitted, parents = (), None
+    for layer in layers:
+        seen = replace(batch, rows=layer.settings.view(batch.rows))
+        build = _Builder(batch, seen, layer.settings, parents, layer.depth, 1)
+        layer = build.layer(build.refit(layer.solution))
+        refitted = (*refitted, layer)
+        parents = build.labels(layer)
+    return refitted
+
+
+@dataclass(frozen=True)
+class _Builder:
+    """Builds the layer of one resolution.
+
+    Attributes
+    ----------
+    batch : Batch
+        Rows as they came.
+    seen : Batch
+        Rows at this resolution.
+    settings : Settings
+    parents : array of int of shape (n,) or None
+        Cells at the resolution above.
+    depth : int
+    n_jobs : int
+    """
+
+    batch: Batch
+    seen: Batch
+    settings: Settings
+    parents: np.ndarray | None
+    depth: int
+    n_jobs: int
+
+    @cached_property
+    def groups(self):
+        """Group of every row, or None."""
+        by_class = self.settings.local_models.by_class
+        return group_codes(self.parents, self.batch.targets if by_class else None)
+
+    @cached_property
+    def _closed(self):
+        """Codebook of the cells that are not to be told apart further, or None.
+
+        One codevector each, the mean of the rows of the class that most are of, in
+        the coordinates of the rows.
+        """
+        if self.parents is None or not self.settings.local_models.by_class:
+            return None
+        seen = self.seen
+        mostly, wrong, n_classes = _class_counts(self.parents, seen)
+        number = self.settings.schedule.n_codevectors
+        is_closed = ~_worth_opening(wrong, n_classes, number)
+        if not is_closed.any():
+            return None
+        cells = np.flatnonzero(is_closed)
+        groups = group_codes(cells, mostly[cells])
+        own = np.flatnonzero(np.isin(self.groups, groups))
+        rows = RowBlocks(seen.rows[own], seen.weights[own])
+        labels = np.searchsorted(groups, self.groups[own])
+        sums = collect_cells(rows, labels, len(groups))
+        points = sums.total / sums.weight[:, np.newaxis]
+        return Codebook(points, sums.weight / seen.weights.sum(), groups)
+
+    @cached_property
+    def _open(self):
+        """Rows of the cells that anneal, and their groups."""
+        if self._closed is None:
+            return self.seen, self.groups
+        cells = parents_of(self._closed.groups)
+        chosen = ~np.isin(self.parents, cells)
+        return self.seen[chosen], self.groups[chosen]
+
+    def fit(self, on_level):
+        """Solution of all cells, those closed with a codevector each."""
+        seen, groups = self._open
+        settings, closed = self.settings, self._closed
+        if closed is not None:
+            number = max(settings.schedule.n_codevectors - len(closed), 1)
+            schedule = replace(settings.schedule, n_codevectors=number)
+            settings = replace(settings, schedule=schedule)
+        if len(seen) == 0:
+            return self._all_closed(settings)
+        return self._completed(
+            fit_rows(seen.rows, seen.weights, settings, self.n_jobs, on_level, groups)
+        )
+
+    def _all_closed(self, settings):
+        """Solution where no cell has children."""
+        own = np.isin(self.groups, self._closed.groups)
+        seen, number = self.seen[own], len(self._closed)
+        schedule = replace(settings.schedule, n_codevectors=number)
+        settings = replace(settings, schedule=schedule)
+        groups = self.groups[own]
+        return fit_rows(seen.rows, seen.weights, settings, self.n_jobs, groups=groups)
+
+    def refit(self, solution):
+        """Solution for these rows by hard assignments."""
+        number = len(solution.codebook)
+        if self._closed is None and not self.settings.choose:
+            number = self.settings.schedule.n_codevectors
+        seen, groups = self.seen, self.groups
+        if groups is not None:
+            known = np.isin(groups, solution.codebook.groups)
+            seen, groups = seen[known], groups[known]
+        return finish_on(
+            seen.rows, seen.weights, solution, self.settings, number, groups
+        )
+
+    def _completed(self, solution):
+        """Solution with the codevectors of the closed cells."""
+        closed = self._closed
+        if closed is None:
+            return solution
+        if solution.shift is not None:
+            closed = closed.moved(closed.points - solution.shift, closed.weights)
+
+        def complete(codebook):
+            share = 1.0 - closed.weights.sum()
+            weights = np.append(share * codebook.weights, closed.weights)
+            return Codebook(
+                np.concatenate([codebook.points, closed.points]),
+                weights / weights.sum(),
+                np.append(codebook.groups, closed.groups),
+            )
+
+        return replace(
+            solution,
+            codebook=complete(solution.codebook),
+            levels=[
+                replace(level, codebook=complete(level.codebook))
+                for level in solution.levels
+            ],
+            hierarchy=[complete(codebook) for codebook in solution.hierarchy],
+        )
+
+    def layer(self, solution):
+        """Layer that begins with a solution."""
+        spec, seen = self.settings.local_models, self.seen
+        parents = self.parents
+        if self._closed is not None:
+            known = np.isin(self.groups, solution.codebook.groups)
+            seen, parents = seen[known], parents[known]
+        partition = Partition(solution.divergence, solution.codebook, solution.shift)
+        cells = spec.begin(seen, partition, parents, self.n_jobs)
+        codebook = spec.finish(seen, partition, cells, self.n_jobs)
+        layer = Layer.begin(
+            self.settings,
+            replace(solution, codebook=codebook),
+            cells,
+            None,
+            self.depth,
+            float(self.seen.weights.sum()),
+        )
+        if self.settings.features is None:
+            return layer
+        labels = self.labels(layer)
+        means = CellMeans.of(
+            self.batch.rows, self.batch.weights, labels, len(codebook), self.n_jobs
+        )
+        return replace(layer, means=means)
+
+    def labels(self, layer):
+        """Cell of every row at this resolution, shape (n,)."""
+        return nearest_child(self.seen.rows, layer.partition, self.parents, self.n_jobs)
+
+
+def _class_counts(parents, batch):
+    """Class that most rows of each cell are of, and what is not of it.
+
+    Returns
+    -------
+    mostly : array of int of shape (n_cells,)
+    wrong : array of shape (n_cells,)
+        Share of the rows of other classes, zero where that is little.
+    n_classes : array of int of shape (n_cells,)
+    """
+    n_cells, n_classes = int(parents.max()) + 1, int(batch.targets.max()) + 1
+    counts = np.bincount(
+        parents * n_classes + batch.targets,
+        batch.weights,
+        minlength=n_cells * n_classes,
+    ).reshape(n_cells, n_classes)
+    total, most = counts.sum(axis=1), counts.max(axis=1)
+    wrong = total - most
+    little = (wrong < LEAST_WRONG) | (wrong <= WRONG_SHARE * total)
+    return counts.argmax(axis=1), np.where(little, 0.0, wrong), (counts > 0).sum(axis=1)
+
+
+def _worth_opening(wrong, n_classes, n_codevectors):
+    """Which cells are opened: those that are wrong about most rows, while room is.
+
+    An open cell has a codevector for each of its classes, a closed one has one.
+    """
+    order = np.argsort(-wrong, kind="stable")
+    needed = len(wrong) + np.cumsum(n_classes[order] - 1)
+    opened = np.zeros(len(wrong), dtype=bool)
+    opened[order[(wrong[order] > 0) & (needed <= n_codevectors)]] = True
+    return opened

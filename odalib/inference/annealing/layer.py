@@ -1,0 +1,307 @@
+"""One resolution as it follows a stream: a codebook that moves, splits and merges."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from odalib.inference.annealing.batch import Batch
+from odalib.inference.annealing.bifurcation import covectors_of, normalise, split
+from odalib.inference.annealing.codebook import Codebook, assign, collect_cells
+from odalib.inference.annealing.draws import row_uniforms
+from odalib.inference.annealing.fit import Solution
+from odalib.inference.annealing.groups import (
+    closed_groups,
+    group_codes,
+    parents_of,
+)
+from odalib.inference.annealing.lineage import (
+    joined_by,
+    merged_into,
+    selected,
+    split_of,
+)
+from odalib.inference.annealing.local.base import Cells, Partition
+from odalib.inference.annealing.means import CellMeans
+from odalib.inference.annealing.merging import merge_close, merge_down
+from odalib.inference.annealing.relocate import HALF_STEP, refill_and_exchange
+from odalib.inference.annealing.rows import RowBlocks
+from odalib.inference.annealing.schedule import Settings
+from odalib.inference.annealing.stochastic import (
+    INITIAL_AGE,
+    step_size,
+    stochastic_step,
+)
+
+__all__ = ["Layer"]
+
+# Rows of one window; a level has one for the start and one for every pass of the
+# power iteration.
+WINDOW_ROWS, WINDOWS = 1024, 3
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Where a stream stands at one resolution.
+
+    Attributes
+    ----------
+    settings : Settings
+    solution : Solution
+        Of the fit in memory that the layer began with: the divergence, the shift and
+        the temperature stay.
+    codebook : Codebook
+        In shifted coordinates.
+    cells : Cells
+        Local models.
+    means : CellMeans or None
+        Of the rows as they came, where the codebook is of other features.
+    depth : int
+        Number of coarser resolutions.
+    age : float
+        Weight of the rows that the codebook averages over.
+    level_rows : int
+        Rows of the present level.
+    axis_sums : array of shape (K, d)
+    axis_weight : array of shape (K,)
+        Sums for the present pass of the power iteration.
+    covectors : array of shape (K, d) or None
+        Multipliers of the present pass; None for random signs.
+    n_steps : int
+    """
+
+    settings: Settings
+    solution: Solution
+    codebook: Codebook
+    cells: Cells
+    means: CellMeans | None
+    depth: int
+    age: float
+    level_rows: int = 0
+    axis_sums: np.ndarray | float = 0.0
+    axis_weight: np.ndarray | float = 0.0
+    covectors: np.ndarray | None = None
+    n_steps: int = 0
+
+    @classmethod
+    def begin(cls, settings, solution, cells, means, depth, age):
+        """Layer that goes on from a fit in memory to rows of some weight."""
+        return cls(settings, solution, solution.codebook, cells, means, depth, age)
+
+    def with_settings(self, settings):
+        """Layer under other settings; what was bound to rows or chosen stays."""
+        old = self.settings
+        if settings.choose:
+            number = old.schedule.n_codevectors
+            schedule = replace(settings.schedule, n_codevectors=number)
+            settings = replace(settings, schedule=schedule, choose=old.choose)
+        kept = replace(
+            settings,
+            divergence=old.divergence,
+            features=old.features,
+            finer=old.finer,
+            local_models=old.local_models,
+        )
+        return replace(self, settings=kept)
+
+    @property
+    def grows(self):
+        """Whether codevectors may split and merge: those without children."""
+        return self.settings.finer is None
+
+    @property
+    def _wanted(self):
+        """Number of codevectors to hold; a chosen one stays."""
+        if self.settings.choose:
+            return len(self.solution.codebook)
+        return self.settings.schedule.n_codevectors
+
+    @property
+    def partition(self):
+        """Cells in which local models learn."""
+        solution = self.solution
+        return Partition(solution.divergence, self.codebook, solution.shift)
+
+    def take(self, batch, parents):
+        """Layer after a batch, and the cells of its rows.
+
+        Parameters
+        ----------
+        batch : Batch
+            Rows as they came.
+        parents : array of int of shape (n,) or None
+            Their cells at the resolution above.
+
+        Returns
+        -------
+        layer : Layer
+        labels : array of int of shape (n,)
+        """
+        rows = self._comparable(self.settings.view(batch.rows))
+        seen = Batch(rows, batch.weights, batch.targets)
+        by_class = self.settings.local_models.by_class
+        groups = group_codes(parents, batch.targets if by_class else None)
+        layer = self._opened(seen, parents, groups)
+        partition = layer.partition
+        labels = nearest_child(rows, replace(partition, shift=None), parents)
+        means = layer.means
+        if means is not None:
+            means = means.learn(batch.rows, batch.weights, labels)
+        layer = replace(layer, means=means)
+        if groups is not None:
+            known = np.isin(groups, layer.codebook.groups)
+            seen, groups = seen[known], groups[known]
+            parents = None if parents is None else parents[known]
+        if len(seen) == 0:
+            return layer, labels
+        cells = layer.cells.learn(seen, partition, parents, self.settings.memory)
+        return replace(layer, cells=cells)._step(seen, groups), labels
+
+    def _comparable(self, rows):
+        """Rows in the coordinates of the codebook."""
+        if self.solution.shift is None:
+            return rows
+        return (rows.toarray() if sp.issparse(rows) else rows) - self.solution.shift
+
+    def _opened(self, batch, parents, groups):
+        """Layer with codevectors for groups that it meets for the first time.
+
+        Every class has one, and every cell; a further class of a cell has where
+        there is room, and else its rows are not learnt at this resolution.
+        """
+        if groups is None:
+            return self
+        codes, which = np.unique(groups, return_inverse=True)
+        is_new = ~np.isin(codes, self.codebook.groups)
+        if parents is not None:
+            known = np.isin(parents_of(codes), parents_of(self.codebook.groups))
+            room = max(self._wanted - len(self.codebook), 0)
+            is_new &= ~known | (np.cumsum(is_new & known) <= room)
+        if not is_new.any():
+            return self
+        cells = collect_cells(RowBlocks(batch.rows, batch.weights), which, len(codes))
+        step = step_size(cells.weight.sum(), self.age, self.settings.memory)
+        shares = step * cells.weight[is_new] / cells.weight.sum()
+        points = cells.total[is_new] / cells.weight[is_new, np.newaxis]
+        weights = np.append(self.codebook.weights, shares)
+        codebook = Codebook(
+            np.concatenate([self.codebook.points, points]),
+            weights / weights.sum(),
+            np.append(self.codebook.groups, codes[is_new]),
+        )
+        return self._begin_level(codebook, joined_by(len(self.codebook), len(points)))
+
+    def _step(self, batch, groups):
+        """Layer whose codevectors have moved towards the means of a batch."""
+        weight = float(batch.weights.sum())
+        multipliers = None
+        if self.grows:
+            multipliers = self.covectors
+            if multipliers is None:
+                multipliers = 2.0 * row_uniforms(batch.rows, self.settings.seed) - 1.0
+        codebook, moments = stochastic_step(
+            batch.rows,
+            batch.weights,
+            self.solution.divergence,
+            self.codebook,
+            self.solution.temperature,
+            step_size(weight, self.age, self.settings.memory),
+            multipliers,
+            groups,
+        )
+        layer = replace(
+            self, codebook=codebook, age=self.age + weight, n_steps=self.n_steps + 1
+        )
+        return layer._observe(len(batch), moments) if self.grows else layer
+
+    def _observe(self, n_rows, moments):
+        """Layer that has taken note of where its cells vary."""
+        layer = replace(
+            self,
+            level_rows=self.level_rows + n_rows,
+            axis_sums=self.axis_sums + moments.axis,
+            axis_weight=self.axis_weight + moments.weight,
+        )
+        windows = layer.level_rows // WINDOW_ROWS
+        if windows == self.level_rows // WINDOW_ROWS:
+            return layer
+        divergence, codebook = self.solution.divergence, self.codebook
+        axes = normalise(divergence, codebook, layer.axis_sums, layer.axis_weight)
+        if windows < WINDOWS:
+            covectors = covectors_of(divergence, codebook, axes)
+            return replace(layer, covectors=covectors, axis_sums=0.0, axis_weight=0.0)
+        return layer._end_level(axes)
+
+    def _end_level(self, axes):
+        """Layer at the start of a level, its codevectors split, merged and moved."""
+        kept = self.settings.schedule.not_idle(self.codebook)
+        codebook, axes = self.codebook.select(kept), axes.select(kept)
+        if self.depth > 0 and self.settings.local_models.by_class:
+            axes = axes.without(closed_groups(codebook.groups))
+        divergence, wanted = self.solution.divergence, self._wanted
+        if not self.solution.hardened:
+            codebook, lineage = self._bifurcate(codebook, axes)
+        elif len(codebook) > wanted:
+            codebook, groups = merge_down(codebook, divergence, wanted)
+            lineage = merged_into(groups)
+        else:
+            codebook, lineage = refill_and_exchange(codebook, axes, divergence, wanted)
+        if not kept.all():
+            passed_on = selected(kept)
+            lineage = passed_on if lineage is None else lineage @ passed_on
+        return self._begin_level(codebook, lineage)
+
+    def _begin_level(self, codebook, lineage):
+        """Layer at the start of a level; a lineage tells that the codebook changed."""
+        layer = replace(
+            self,
+            codebook=codebook,
+            level_rows=0,
+            axis_sums=0.0,
+            axis_weight=0.0,
+            covectors=None,
+        )
+        if lineage is None:
+            return layer
+        return replace(
+            layer,
+            age=min(self.age, INITIAL_AGE),
+            cells=self.cells.inherit(lineage),
+            means=None if self.means is None else self.means.inherit(lineage),
+        )
+
+    def _bifurcate(self, codebook, axes):
+        """Merge what is nearer than the temperature, split what is past it."""
+        divergence, temperature = self.solution.divergence, self.solution.temperature
+        chosen = axes.critical > temperature
+        room = self.settings.schedule.n_codevectors - len(codebook)
+        if chosen.sum() > room:
+            chosen[np.argsort(-axes.critical, kind="stable")[max(room, 0) :]] = False
+        if chosen.any():
+            steps = HALF_STEP * axes.critical
+            larger = split(codebook, divergence, axes.directions, steps, chosen)
+            return larger, split_of(chosen)
+        threshold = self.settings.schedule.merge_tol * temperature
+        merged, groups = merge_close(codebook, divergence, threshold)
+        lineage = merged_into(groups) if len(merged) < len(groups) else None
+        return merged, lineage
+
+
+def nearest_child(rows, partition, parents, n_jobs=1):
+    """Nearest codevector of every row among the children of its cell, shape (n,).
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+        The shift of the partition is still to be subtracted.
+    partition : Partition
+    parents : array of int of shape (n,) or None
+    n_jobs : int
+    """
+    codebook = partition.codebook
+    if parents is not None:
+        codebook = replace(codebook, groups=parents_of(codebook.groups))
+    weights = np.ones(rows.shape[0])
+    blocks = RowBlocks(rows, weights, partition.shift, n_jobs, parents)
+    labels, _ = assign(blocks, partition.divergence, codebook)
+    return blocks.restore(labels)

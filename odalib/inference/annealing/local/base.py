@@ -1,0 +1,109 @@
+"""What every local model is to the annealing code."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from odalib.inference.annealing.bregman import BregmanDivergence
+from odalib.inference.annealing.codebook import Codebook
+
+__all__ = ["NO_CELLS", "Cells", "LocalModels", "Partition"]
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The cells in which local models learn.
+
+    Attributes
+    ----------
+    divergence : BregmanDivergence
+        Bound to rows.
+    codebook : Codebook
+    shift : array of shape (d,) or None
+        Subtracted from rows before they are compared with the codebook.
+    """
+
+    divergence: BregmanDivergence
+    codebook: Codebook
+    shift: np.ndarray | None
+
+
+class LocalModels:
+    """Settings of local models; this one learns none, which makes a clusterer.
+
+    Attributes
+    ----------
+    by_class : bool
+        Whether targets are classes, each with codevectors of its own.
+    """
+
+    by_class = False
+
+    def tuned(self, batch, settings, n_jobs):
+        """Give settings with what is chosen on rows held out.
+
+        Parameters
+        ----------
+        batch : Batch
+            Rows at the resolution of the settings.
+        settings : Settings
+        n_jobs : int
+
+        Returns
+        -------
+        Settings
+        """
+        return settings
+
+    def begin(self, batch, partition, parents, n_jobs):
+        """Local models of all rows.
+
+        Parameters
+        ----------
+        batch : Batch
+        partition : Partition
+        parents : array of int of shape (n,) or None
+            Cell of every row at the resolution above.
+        n_jobs : int
+
+        Returns
+        -------
+        Cells
+        """
+        return NO_CELLS
+
+    def finish(self, batch, partition, cells, n_jobs):
+        """Codebook that the local models ask for; the same where they ask nothing."""
+        return partition.codebook
+
+
+class Cells:
+    """Local models as they stand, one per codevector; this one holds none."""
+
+    def learn(self, batch, partition, parents, memory):
+        """Local models after some more rows, see `LocalModels.begin`.
+
+        Parameters
+        ----------
+        memory : float or None
+            Rows that the partition remembers; None where it averages over all.
+        """
+        return self
+
+    def inherit(self, lineage):
+        """Local models of the codevectors of a lineage."""
+        return self
+
+    def regrouped(self, lineage, before, after):
+        """Local models of another codebook of the path.
+
+        Parameters
+        ----------
+        lineage : CSR matrix of shape (K_new, K_old)
+            Which codevector of the other each one went into.
+        before, after : Partition
+        """
+        return self.inherit(lineage)
+
+
+NO_CELLS = Cells()

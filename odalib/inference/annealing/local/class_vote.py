@@ -1,0 +1,82 @@
+"""Settings of a vote for classes, and the fit of one."""
+
+from dataclasses import dataclass, replace
+
+from odalib.inference.annealing.groups import group_codes
+from odalib.inference.annealing.local.base import LocalModels
+from odalib.inference.annealing.local.polish import polish_pass
+from odalib.inference.annealing.local.vote import Vote, spread_sums
+from odalib.inference.annealing.local.vote_choice import choose_vote
+from odalib.inference.annealing.rows import RowBlocks
+
+__all__ = ["ClassVote"]
+
+
+@dataclass(frozen=True)
+class ClassVote(LocalModels):
+    """Settings of `Vote`, and what was chosen of them.
+
+    Attributes
+    ----------
+    decisions : tuple of {'bayes', 'nearest'}
+        To choose from; the first is taken where no row can be held out.
+    metric_features : float
+        Compare rows in the metric of their cells, shrunk as predicts best, if they
+        are dense, have so many features at the most, and the divergence is the
+        squared Euclidean one.
+    polish : bool
+        Polish the codevectors, with as many passes as predict best.
+    shrinkage : float or None
+    coldness : float
+    n_passes : int
+    polish_coldness : float
+    """
+
+    decisions: tuple[str, ...]
+    metric_features: float
+    polish: bool
+    shrinkage: float | None = None
+    coldness: float = 1.0
+    n_passes: int = 0
+    polish_coldness: float = 1.0
+
+    by_class = True
+
+    def tuned(self, batch, settings, n_jobs):
+        """As `LocalModels.tuned`; also the number of codevectors, where it is open."""
+        spec, number = choose_vote(self, batch, settings, n_jobs)
+        schedule = replace(settings.schedule, n_codevectors=number)
+        return replace(settings, local_models=spec, schedule=schedule, choose=False)
+
+    def begin(self, batch, partition, parents, n_jobs):
+        """As `LocalModels.begin`."""
+        groups = group_codes(parents, batch.targets)
+        rows = RowBlocks(batch.rows, batch.weights, partition.shift, n_jobs, groups)
+        with_metric = self.shrinkage is not None
+        within, spread = spread_sums(rows, partition, covariance=with_metric)
+        weight = rows.total_weight
+        return Vote(
+            decision=self.decisions[0],
+            coldness=self.coldness,
+            shrinkage=self.shrinkage,
+            within=None if within is None else within / weight,
+            spread=spread / weight,
+            weight=weight,
+        )
+
+    def finish(self, batch, partition, cells, n_jobs):
+        """As `LocalModels.finish`: polish the codevectors."""
+        books = [partition.codebook, *self.polished(batch, partition, cells, n_jobs)]
+        return books[-1]
+
+    def polished(self, batch, partition, vote, n_jobs):
+        """Codebooks after each of the passes of the polish."""
+        rows = RowBlocks(batch.rows, batch.weights, partition.shift, n_jobs)
+        divergence = vote.divergence(partition)
+        temperature = replace(vote, coldness=self.polish_coldness).temperature
+        codebook = partition.codebook
+        for _ in range(self.n_passes):
+            codebook = polish_pass(
+                rows, batch.targets, codebook, divergence, temperature
+            )
+            yield codebook

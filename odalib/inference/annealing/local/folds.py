@@ -1,0 +1,90 @@
+"""Rows held out inside a fit, by what they hold."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from odalib.inference.annealing.batch import Batch
+from odalib.inference.annealing.draws import row_phases, uniforms_of
+from odalib.inference.annealing.rows import RowBlocks
+
+__all__ = ["Fold", "folds_of"]
+
+# Rows fall into this many parts or more, none of more than PART_ROWS. Each turn holds
+# one part out and learns from the next ones, and turns end when enough was held out.
+N_PARTS, PART_ROWS, HELD_OUT = 5, 2500, 5000
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One turn of holding out.
+
+    Attributes
+    ----------
+    learnt, held_out : Batch
+    places : array of int
+        Of the rows held out, in the batch they are of.
+    """
+
+    learnt: Batch
+    held_out: Batch
+    places: np.ndarray
+
+
+def folds_of(batch, classes, seed):
+    """Hold out a part of the rows in turns, and learn from the others.
+
+    Which part a row is in is decided by what it holds: equal rows are in the same,
+    whatever their number and order. Parts are even within classes, and the only row
+    of a class is never held out.
+
+    Parameters
+    ----------
+    batch : Batch
+    classes : array of int of shape (n,) or None
+    seed : int
+
+    Returns
+    -------
+    list of Fold
+        Empty where no row can be held out.
+    """
+    if classes is None:
+        classes = np.zeros(len(batch), dtype=int)
+    ranks, n_distinct = _ranks(batch, classes, seed)
+    n_parts = max(N_PARTS, int(np.ceil(n_distinct / PART_ROWS)))
+    n_turns = min(N_PARTS, int(np.ceil(HELD_OUT * n_parts / n_distinct)))
+    part = np.where(ranks < 0, -1, ranks % n_parts)
+    folds = []
+    for turn in range(n_turns):
+        ahead = (part - turn) % n_parts
+        places = np.flatnonzero((part >= 0) & (ahead == 0))
+        learnt = np.flatnonzero((part < 0) | ((ahead > 0) & (ahead < N_PARTS)))
+        if len(places) and len(learnt):
+            folds.append(Fold(batch[learnt], batch[places], places))
+    return folds
+
+
+def _ranks(batch, classes, seed):
+    """Rank of every row among the distinct ones of its class, in a random order.
+
+    Returns
+    -------
+    ranks : array of int of shape (n,)
+        -1 for the only row of a class.
+    n_distinct : int
+        Of all classes.
+    """
+    rows = RowBlocks(batch.rows, batch.weights)
+    mean, scale = rows.mean_and_scale()
+    phases = np.concatenate(
+        rows.map(lambda block, _: row_phases(block, mean, scale or 1.0, seed), 1)
+    )
+    uniforms = uniforms_of(phases, 0)
+    ranks, n_distinct = np.empty(len(batch), dtype=int), 0
+    for code in np.unique(classes):
+        own = np.flatnonzero(classes == code)
+        distinct, rank = np.unique(uniforms[own], return_inverse=True)
+        ranks[own] = rank if len(distinct) > 1 else -1
+        n_distinct += len(distinct)
+    return ranks, n_distinct

@@ -1,0 +1,138 @@
+"""The tree of codevectors, as users read it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from odalib.inference.annealing.groups import MAX_CLASSES
+
+__all__ = ["AnnealingTree"]
+
+
+@dataclass(frozen=True)
+class AnnealingTree:
+    """Codevectors of all resolutions as nodes; node 0 is the root, above the first.
+
+    Nodes are numbered level by level. The leaves are the codevectors of the last
+    resolution, in the order in which an estimator publishes them.
+
+    Attributes
+    ----------
+    parent : ndarray of int of shape (n_nodes,)
+        Node above each; -1 for the root.
+    level : ndarray of int of shape (n_nodes,)
+        0 for the root, and r for the codevectors of the r-th resolution.
+    n_samples : ndarray of shape (n_nodes,)
+        Weight of the rows seen.
+    codevectors : list of ndarray of shape (n_codevectors of a level, n_features of it)
+        In the features of each resolution.
+    points : list of ndarray of shape (n_codevectors of a level, n_features of X)
+        Mean rows of each.
+    temperature : list of float
+        At which each resolution ended, in units of its divergence.
+    class_codes : list of ndarray of int, or None
+        For a classifier: which class each codevector stands for, by the number that it
+        has in the order in which classes were met.
+    """
+
+    parent: np.ndarray
+    level: np.ndarray
+    n_samples: np.ndarray
+    codevectors: list[np.ndarray]
+    points: list[np.ndarray]
+    temperature: list[float]
+    class_codes: list[np.ndarray] | None
+
+    @classmethod
+    def of(cls, tree, n_seen):
+        """Summary of a tree that has seen rows of some weight."""
+        sizes = [level.quantiser.n_codevectors for level in tree.levels]
+        first = np.cumsum([0, 1, *sizes[:-1]])
+        parents = [
+            above + level.parents
+            for above, level in zip(first, tree.levels, strict=True)
+        ]
+        weights = [n_seen * level.quantiser.weights for level in tree.levels]
+        classes = None
+        if tree.finest.settings.local_models.by_class:
+            classes = [level.quantiser.groups % MAX_CLASSES for level in tree.levels]
+        return cls(
+            parent=np.concatenate([[-1], *parents]),
+            level=np.repeat(np.arange(len(sizes) + 1), [1, *sizes]),
+            n_samples=np.concatenate([[n_seen], *weights]),
+            codevectors=[level.quantiser.codevectors for level in tree.levels],
+            points=[level.points for level in tree.levels],
+            temperature=[level.quantiser.temperature for level in tree.levels],
+            class_codes=classes,
+        )
+
+    @property
+    def n_nodes(self):
+        """Number of nodes, the root among them."""
+        return len(self.parent)
+
+    @property
+    def n_levels(self):
+        """Number of resolutions."""
+        return len(self.codevectors)
+
+    @property
+    def n_codevectors(self):
+        """Number of codevectors of each resolution."""
+        return [len(points) for points in self.codevectors]
+
+    @property
+    def n_leaves(self):
+        """Number of codevectors of the last resolution."""
+        return len(self.codevectors[-1])
+
+    @property
+    def first_nodes(self):
+        """Node of the first codevector of each resolution."""
+        return [1 + sum(self.n_codevectors[:level]) for level in range(self.n_levels)]
+
+    def children(self, node):
+        """Nodes below a node."""
+        return np.flatnonzero(self.parent == node)
+
+    def status(self, node):
+        """Tell what a node is.
+
+        Returns
+        -------
+        str
+            ``'root'``, ``'open'``, ``'leaf'``; ``'closed'`` for a node with one child
+            where there could be more, which had nothing to tell apart; and ``'empty'``
+            for one that has seen no rows.
+        """
+        if self.n_samples[node] == 0.0:
+            return "empty"
+        if node == 0:
+            return "root"
+        if self.level[node] == self.n_levels:
+            return "leaf"
+        return "open" if len(self.children(node)) > 1 else "closed"
+
+    def paths(self, labels):
+        """Give an indicator of the nodes that rows pass, CSR of shape (n, n_nodes).
+
+        Parameters
+        ----------
+        labels : list of arrays of int of shape (n,)
+            Codevector of every row at each resolution.
+        """
+        nodes = [np.zeros_like(labels[0])]
+        nodes += [
+            first + own for first, own in zip(self.first_nodes, labels, strict=True)
+        ]
+        columns = np.stack(nodes, axis=1)
+        starts = np.arange(0, columns.size + 1, columns.shape[1])
+        ones = np.ones(columns.size, dtype=np.int64)
+        return sp.csr_matrix(
+            (ones, columns.ravel(), starts), shape=(len(columns), self.n_nodes)
+        )
+
+    def __repr__(self):
+        shape = " > ".join(map(str, self.n_codevectors))
+        return f"AnnealingTree({self.n_nodes} nodes, codevectors {shape})"

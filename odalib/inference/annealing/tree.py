@@ -1,0 +1,139 @@
+"""Codevectors of all resolutions, each a child of one before, and how rows descend."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from odalib.inference.annealing.groups import parents_of
+from odalib.inference.annealing.local.base import Cells, Partition
+from odalib.inference.annealing.means import CellMeans
+from odalib.inference.annealing.quantiser import Quantiser
+from odalib.inference.annealing.schedule import Settings
+
+__all__ = ["Tree", "TreeLevel"]
+
+
+@dataclass(frozen=True)
+class TreeLevel:
+    """Codevectors of one resolution.
+
+    Attributes
+    ----------
+    settings : Settings
+    quantiser : Quantiser
+    cells : Cells
+    means : CellMeans or None
+    """
+
+    settings: Settings
+    quantiser: Quantiser
+    cells: Cells
+    means: CellMeans | None
+
+    @classmethod
+    def of_layer(cls, layer, dtype):
+        """Level that publishes a layer."""
+        solution = layer.solution
+        quantiser = Quantiser.from_codebook(
+            solution.divergence,
+            layer.codebook,
+            solution.shift,
+            solution.temperature,
+            dtype,
+        )
+        return cls(layer.settings, quantiser, layer.cells, layer.means)
+
+    @property
+    def partition(self):
+        """Cells in which the local models were learnt."""
+        quantiser = self.quantiser
+        return Partition(quantiser.divergence, quantiser.codebook, quantiser.shift)
+
+    @property
+    def parents(self):
+        """Codevector at the resolution above of each, shape (K,)."""
+        groups = self.quantiser.groups
+        if groups is None:
+            return np.zeros(self.quantiser.n_codevectors, dtype=int)
+        return parents_of(groups)
+
+    def children(self, parent):
+        """Index of the codevectors below a cell; of all for None."""
+        return slice(None) if parent is None else np.flatnonzero(self.parents == parent)
+
+    @property
+    def points(self):
+        """Codevectors in the features of the rows as they came, shape (K, d)."""
+        if self.means is None:
+            return self.quantiser.codevectors
+        return self.means.points.astype(self.quantiser.codevectors.dtype)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Levels from coarse to fine; the leaves are the codevectors of the last.
+
+    Attributes
+    ----------
+    levels : tuple of TreeLevel
+    """
+
+    levels: tuple[TreeLevel, ...]
+
+    @property
+    def finest(self):
+        """Level whose codevectors are the leaves."""
+        return self.levels[-1]
+
+    def descend(self, X, n_jobs):
+        """Cells of the rows at every resolution.
+
+        Returns
+        -------
+        labels : list of arrays of int of shape (n,)
+        divergence : array of shape (n,)
+            From the codevector at the finest resolution, in its features.
+        """
+        labels, parents = [], None
+        for level in self.levels:
+            rows = level.settings.view(X)
+            parents, divergence = level.quantiser.assign(rows, n_jobs, parents)
+            labels.append(parents)
+        return labels, divergence
+
+    def above(self, X, n_jobs):
+        """Rows at the finest resolution, and their cells at the one above, or None."""
+        coarser = Tree(self.levels[:-1])
+        parents = coarser.descend(X, n_jobs)[0][-1] if coarser.levels else None
+        return self.finest.settings.view(X), parents
+
+    def assign(self, X, n_jobs):
+        """Leaf of every row, and the divergence from it: two (n,)."""
+        labels, divergence = self.descend(X, n_jobs)
+        return labels[-1], divergence
+
+    def divergences(self, X, n_jobs):
+        """Divergence of every row from every leaf in its features, shape (n, K)."""
+        finest = self.finest
+        return finest.quantiser.divergences(finest.settings.view(X), n_jobs)
+
+    def association(self, X, n_jobs, *, log=False):
+        """Probability of every leaf, or its logarithm, shape (n, K).
+
+        The product of the Gibbs associations along the way down, each with the
+        children of one codevector.
+        """
+        if len(self.levels) == 1:
+            rows = self.finest.settings.view(X)
+            return self.finest.quantiser.association(rows, n_jobs, log=log)
+        result = None
+        for level in self.levels:
+            rows, parents = level.settings.view(X), level.parents
+            own = level.quantiser.association_of_children(rows, parents, n_jobs)
+            result = own if result is None else result[:, parents] + own
+        return result if log else np.exp(result)
+
+    def log_density(self, X, n_jobs):
+        """Log density under the mixture of the leaves, in their features: (n,)."""
+        finest = self.finest
+        return finest.quantiser.log_density(finest.settings.view(X), n_jobs)
