@@ -71,11 +71,11 @@ def choose_vote(spec, batch, settings, n_jobs):
             found.append(candidate)
     best = min(found, key=attrgetter("loss"))
     if spec.polish:
-        largest = _Search(trials, number, spec, has_metric=False)
-        starts = {(best.size, best.spec.shrinkage): best}
-        if (number, 1.0) not in starts:
-            starts[number, None] = largest.descend("bayes", MIDDLE)[0]
-        for start in starts.values():
+        starts = [best]
+        for size in {numbers[0], numbers[-1]}:
+            search = _Search(trials, size, spec, has_metric=False)
+            starts.append(search.descend("bayes", MIDDLE)[0])
+        for start in starts:
             best = min(best, _polished(trials, start, spec), key=attrgetter("loss"))
     return best.refined(), best.size
 
