@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         EPProbitClassifier,
         ODAClassifier,
         ODAClusterer,
+        ODARegressor,
         Resolution,
     )
     from odalib.inference.annealing.divergences import Mahalanobis
@@ -33,6 +34,7 @@ __all__ = [
     "Mahalanobis",
     "ODAClassifier",
     "ODAClusterer",
+    "ODARegressor",
     "PathSearchCV",
     "Resolution",
     "__version__",
@@ -47,6 +49,7 @@ _HOMES = {
     "Mahalanobis": "odalib.inference.annealing.divergences",
     "ODAClassifier": "odalib.estimators",
     "ODAClusterer": "odalib.estimators",
+    "ODARegressor": "odalib.estimators",
     "PathSearchCV": "odalib.model_selection",
     "Resolution": "odalib.estimators",
     "show_versions": "odalib._versions",

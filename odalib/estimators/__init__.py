@@ -5,6 +5,7 @@ from odalib.estimators.ep_gaussian_process import EPGaussianProcessClassifier
 from odalib.estimators.ep_probit import EPProbitClassifier
 from odalib.estimators.oda_classifier import ODAClassifier
 from odalib.estimators.oda_clusterer import ODAClusterer
+from odalib.estimators.oda_regressor import ODARegressor
 from odalib.estimators.resolution import Resolution
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "EPProbitClassifier",
     "ODAClassifier",
     "ODAClusterer",
+    "ODARegressor",
     "Resolution",
 ]

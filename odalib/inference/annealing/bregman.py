@@ -188,7 +188,7 @@ class BregmanDivergence:
         return 0.0
 
 
-def check_range(X):
+def check_range(X, name="X"):
     """Raise ValueError where squares of the entries would overflow or vanish."""
     values = X.data if sp.issparse(X) else X
     if values.size == 0:
@@ -197,14 +197,14 @@ def check_range(X):
     least = float(np.finfo(X.dtype).tiny) ** LARGEST_POWER
     if 0.0 < largest < least:
         raise ValueError(
-            f"X holds values up to {largest:.3g} only, whose squares vanish in sums of "
-            f"{X.dtype}; scale X so that the largest exceeds {least:.0e}."
+            f"{name} holds values up to {largest:.3g} only, whose squares vanish in "
+            f"sums of {X.dtype}; scale {name} so that the largest exceeds {least:.0e}."
         )
     limit = float(np.finfo(X.dtype).max) ** LARGEST_POWER
     if largest > limit:
         raise ValueError(
-            f"X holds values up to {largest:.3g}, whose squares overflow in sums of "
-            f"{X.dtype}; scale X so that they stay below {limit:.0e}."
+            f"{name} holds values up to {largest:.3g}, whose squares overflow in sums "
+            f"of {X.dtype}; scale {name} so that they stay below {limit:.0e}."
         )
 
 

@@ -144,9 +144,11 @@ def _refine(whole, problem, partition, settings, solution, axis):
     """Solution from the best hard partition that annealing led to."""
     random = np.random.default_rng(settings.seed)
     wanted, tol = settings.schedule.n_codevectors, settings.tol
-    partition = exchange(problem, partition, tol, random)
+    codebooks = [partition.codebook]
+    if settings.thorough:
+        partition = exchange(problem, partition, tol, random)
+        codebooks = hierarchy(problem, partition.codebook)
     n_steps = partition.n_steps
-    codebooks = hierarchy(problem, partition.codebook)
     temperature, strength = solution.temperature, None
     if settings.choose:
         plateau = longest_plateau(solution.levels, wanted)
@@ -237,7 +239,8 @@ def _anneal(problem, settings, on_level):
     """
     schedule, choose = settings.schedule, settings.choose
     wanted = schedule.n_codevectors
-    limit = int(np.ceil(OVERSHOOT * wanted)) + EXTRA
+    overshoot = OVERSHOOT if settings.thorough else LEAST_OVERSHOOT
+    limit = int(np.ceil(overshoot * wanted)) + EXTRA
     growth = grow(problem, replace(schedule, n_codevectors=limit), on_level)
     if growth.stop_reason == "callback" or (
         growth.stop_reason in ("target_distortion", "min_temperature", "max_iter")
@@ -246,7 +249,9 @@ def _anneal(problem, settings, on_level):
         return growth, None, growth.n_passes
     sizes = np.array([len(level.codebook) for level in growth.levels])
     enough = int(np.argmax(sizes >= min(LEAST_OVERSHOOT * wanted, sizes.max())))
-    starts = {len(sizes) - 1, enough} if not choose else {len(sizes) - 1}
+    starts = {len(sizes) - 1}
+    if settings.thorough and not choose:
+        starts.add(enough)
     finishes, n_passes = [], growth.n_passes
     for last in sorted(starts):
         levels = growth.levels[: last + 1]

@@ -55,11 +55,25 @@ def fit_layers(batch, settings, n_jobs=1, on_level=None):
             return on_level is not None and on_level(level_found, found)
 
         solution = build.fit(report)
-        layers = (*layers, build.layer(solution))
+        layer, parents = build.layer(solution), None
+        if level.finer is not None:
+            layer, parents = _without_empty(layer, build.labels(layer))
+        layers = (*layers, layer)
         if solution.stop_reason == "callback":
             break
-        parents = build.labels(layers[-1])
     return layers
+
+
+def _without_empty(layer, labels):
+    """Layer without the codevectors that no row is nearest to, and the cells of rows.
+
+    A codevector may stand for rows of its class that are all nearer to others. It
+    would have no children, and rows that descend to it nowhere to go.
+    """
+    kept = np.bincount(labels, minlength=len(layer.codebook)) > 0
+    if kept.all():
+        return layer, labels
+    return layer.restricted(kept), (np.cumsum(kept) - 1)[labels]
 
 
 def refit_layers(batch, layers):
@@ -68,9 +82,10 @@ def refit_layers(batch, layers):
     for layer in layers:
         seen = replace(batch, rows=layer.settings.view(batch.rows))
         build = _Builder(batch, seen, layer.settings, parents, layer.depth, 1)
-        layer = build.layer(build.refit(layer.solution))
+        layer, parents = build.layer(build.refit(layer.solution)), None
+        if layer.settings.finer is not None:
+            layer, parents = _without_empty(layer, build.labels(layer))
         refitted = (*refitted, layer)
-        parents = build.labels(layer)
     return refitted
 
 

@@ -118,6 +118,9 @@ class Settings:
         Rows that a stream queues for a step.
     memory : float or None
         Rows that a stream remembers; None averages over all.
+    thorough : bool
+        Anneal twice and take the better, exchange, and keep codebooks of every
+        smaller size; fits that only serve a choice do without.
     local_models : LocalModels
         What is learnt in the cells.
     features : callable or None
@@ -133,6 +136,7 @@ class Settings:
     seed: int
     stream_batch_size: int
     memory: float | None
+    thorough: bool = True
     local_models: LocalModels = field(default_factory=LocalModels)
     features: Callable | None = None
     finer: "Settings | None" = None

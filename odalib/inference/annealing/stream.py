@@ -46,6 +46,11 @@ class Stream:
         return self.layers[-1].codebook
 
     @property
+    def n_targets(self):
+        """Number of values of a regression."""
+        return self.layers[-1].cells.errors.shape[1]
+
+    @property
     def n_steps(self):
         """Steps taken."""
         return self.layers[-1].n_steps

@@ -48,7 +48,7 @@ class AnnealingTree:
     def of(cls, tree, n_seen):
         """Summary of a tree that has seen rows of some weight."""
         sizes = [level.quantiser.n_codevectors for level in tree.levels]
-        first = np.cumsum([0, 1, *sizes[:-1]])
+        first = np.cumsum([0, 1, *sizes])[: len(sizes)]
         parents = [
             above + level.parents
             for above, level in zip(first, tree.levels, strict=True)

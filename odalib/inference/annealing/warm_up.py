@@ -75,6 +75,11 @@ class WarmUp:
         return replace(self, settings=replace(settings, divergence=divergence))
 
     @property
+    def n_targets(self):
+        """Number of values of a regression."""
+        return self.pieces[0].targets.shape[1]
+
+    @property
     def _n_rows(self):
         return sum(map(len, self.pieces))
 

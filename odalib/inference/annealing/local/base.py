@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from odalib.inference.annealing.bregman import BregmanDivergence
-from odalib.inference.annealing.codebook import Codebook
+from odalib.inference.annealing.codebook import Codebook, divergence_between
 
-__all__ = ["NO_CELLS", "Cells", "LocalModels", "Partition"]
+__all__ = ["NO_CELLS", "Cells", "LocalModels", "Partition", "rise_of_spread"]
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,24 @@ class Cells:
         before, after : Partition
         """
         return self.inherit(lineage)
+
+
+def rise_of_spread(lineage, before, after):
+    """Mean divergence from its new codevector that each cell gains by going into it.
+
+    Parameters
+    ----------
+    lineage : CSR matrix of shape (K_new, K_old)
+    before, after : Partition
+
+    Returns
+    -------
+    float
+    """
+    fine = before.codebook
+    moved = fine.moved(lineage.T @ after.codebook.points, fine.weights)
+    rise = divergence_between(after.divergence, fine, moved)
+    return float(fine.weights @ rise)
 
 
 NO_CELLS = Cells()

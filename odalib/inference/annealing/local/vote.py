@@ -5,14 +5,13 @@ from functools import cached_property
 
 import numpy as np
 
-from odalib.inference.annealing.codebook import divergence_between
 from odalib.inference.annealing.divergences import Mahalanobis
 from odalib.inference.annealing.groups import (
     MAX_CLASSES,
     group_codes,
     members_by_parent,
 )
-from odalib.inference.annealing.local.base import Cells
+from odalib.inference.annealing.local.base import Cells, rise_of_spread
 from odalib.inference.annealing.rows import RowBlocks
 from odalib.inference.annealing.stochastic import step_size
 from odalib.kernels.reference import annealing as kernels
@@ -165,15 +164,12 @@ class Vote(Cells):
 
     def regrouped(self, lineage, before, after):
         """Vote of a coarser codebook, whose cells vary by more."""
-        fine = before.codebook
-        moved = fine.moved(lineage.T @ after.codebook.points, fine.weights)
-        rise = divergence_between(after.divergence, fine, moved)
-        within = self.within
+        within, fine = self.within, before.codebook
         if within is not None:
-            apart = fine.points - moved.points
+            apart = fine.points - lineage.T @ after.codebook.points
             within = within + (apart.T * fine.weights) @ apart
-        spread = max(self.spread + float(fine.weights @ rise), 0.0)
-        return replace(self, within=within, spread=spread)
+        spread = self.spread + rise_of_spread(lineage, before, after)
+        return replace(self, within=within, spread=max(spread, 0.0))
 
 
 def learnt_precision(within, shrinkage):

@@ -1,0 +1,245 @@
+"""Regression by learners of the user's, one in each cell."""
+
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from inspect import signature
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from odalib.inference.annealing.fit import fit_rows
+from odalib.inference.annealing.local.association import associate
+from odalib.inference.annealing.local.base import (
+    Cells,
+    LocalModels,
+    Partition,
+    rise_of_spread,
+)
+from odalib.inference.annealing.local.folds import folds_of
+from odalib.inference.annealing.local.moments import (
+    as_held_out,
+    mean_divergence,
+    mixed_errors,
+)
+from odalib.inference.annealing.local.regression_choice import (
+    WARMTHS,
+    enough,
+    open_number,
+    target_scale,
+)
+from odalib.inference.annealing.rows import RowBlocks
+from odalib.inference.annealing.stochastic import step_size
+
+__all__ = ["CellLearners", "LearnerCells"]
+
+# Associations below this are not worth a prediction.
+LEAST_SHARE = 1e-6
+
+
+@dataclass(frozen=True)
+class CellLearners(LocalModels):
+    """Settings of `LearnerCells`, and what was chosen of them.
+
+    Attributes
+    ----------
+    learner : object
+        With ``partial_fit(X, y)`` and ``predict(X)``; copied, never changed.
+    blend : bool
+        Predict by association; by the winning cell otherwise.
+    warmth : float
+    held_out_error : tuple of float, or None
+    """
+
+    learner: Any
+    blend: bool
+    warmth: float = WARMTHS[0]
+    held_out_error: tuple[float, ...] | None = None
+
+    def tuned(self, batch, settings, n_jobs):
+        """As `LocalModels.tuned`; the temperature of the association alone."""
+        settings = open_number(batch, settings)
+        folds = enough(folds_of(batch, None, settings.seed))
+        if not folds:
+            return settings
+        warmths = WARMTHS if self.blend else WARMTHS[:1]
+        found = [
+            _errors_held_out(self, fold, settings, warmths, n_jobs) for fold in folds
+        ]
+        weights = np.concatenate([fold.held_out.weights for fold in folds])
+        errors = [np.concatenate(parts) for parts in zip(*found, strict=True)]
+        scale = target_scale(batch)
+        losses = [weights @ (one / scale).sum(axis=1) for one in errors]
+        best = int(np.argmin(losses))
+        chosen = replace(
+            self,
+            warmth=warmths[best],
+            held_out_error=tuple((weights @ errors[best] / weights.sum()).tolist()),
+        )
+        return replace(settings, local_models=chosen)
+
+    def begin(self, batch, partition, parents, n_jobs):
+        """As `LocalModels.begin`."""
+        rows = RowBlocks(batch.rows, batch.weights, partition.shift, n_jobs)
+        n_cells = len(partition.codebook)
+        empty = LearnerCells(
+            self,
+            (self.learner,) * n_cells,
+            np.zeros(n_cells),
+            np.zeros((n_cells, batch.targets.shape[1])),
+            mean_divergence(rows, partition),
+            rows.total_weight,
+        )
+        seen = replace(batch, rows=rows.select(slice(None)))
+        cells = empty.taught(seen, partition, parents)
+        association = associate(seen.rows, partition, parents, cells.temperature)
+        wrong = np.square(
+            cells.blend(seen.rows, partition, association) - batch.targets
+        )
+        errors = (association * batch.weights) @ wrong
+        errors = as_held_out(errors, cells.taught_weight, self.held_out_error)
+        return replace(cells, errors=errors)
+
+
+@dataclass(frozen=True)
+class LearnerCells(Cells):
+    """A learner in every cell, taught the rows that the cell wins.
+
+    Attributes
+    ----------
+    spec : CellLearners
+    learners : tuple of object
+    taught_weight : array of shape (K,)
+        Weight of the rows that each was taught; one that was taught none says zero.
+    errors : array of shape (K, m)
+        Sums of squared errors.
+    spread : float
+        Mean divergence of rows from their nearest codevector.
+    weight : float
+    """
+
+    spec: CellLearners
+    learners: tuple[Any, ...]
+    taught_weight: np.ndarray
+    errors: np.ndarray
+    spread: float
+    weight: float
+
+    @property
+    def temperature(self):
+        """Temperature of the association, or None for the nearest codevector."""
+        return self.spec.warmth * (self.spread or 1.0) if self.spec.blend else None
+
+    def predict(self, block, partition, parents):
+        """Predictions and their variance, each of shape (n, m)."""
+        association = associate(block, partition, parents, self.temperature)
+        variance = mixed_errors(self.errors, self.taught_weight)
+        return self.blend(block, partition, association), association.T @ variance
+
+    def blend(self, block, partition, association):
+        """Predictions of the learners by association, shape (n, m)."""
+        rows = _as_they_came(block, partition)
+        result = np.zeros((block.shape[0], self.errors.shape[1]))
+        share = np.zeros(block.shape[0])
+        for cell in np.flatnonzero(self.taught_weight):
+            own = np.flatnonzero(association[cell] > LEAST_SHARE)
+            if len(own):
+                values = np.asarray(self.learners[cell].predict(rows[own]))
+                values = values.reshape(len(own), -1)
+                result[own] += association[cell, own, np.newaxis] * values
+                share[own] += association[cell, own]
+        return result / np.where(share > 0, share, 1.0)[:, np.newaxis]
+
+    def learn(self, batch, partition, parents, memory):
+        """Learners after some more rows, which they are tried on before."""
+        association = associate(batch.rows, partition, parents, self.temperature)
+        values = self.blend(batch.rows, partition, association)
+        wrong = (association * batch.weights) @ np.square(batch.targets - values)
+        rows = RowBlocks(batch.rows, batch.weights)
+        step = step_size(rows.total_weight, self.weight, memory)
+        spread = mean_divergence(rows, partition)
+        return replace(
+            self.taught(batch, partition, parents),
+            errors=self.errors + wrong,
+            spread=self.spread + step * (spread - self.spread),
+            weight=self.weight + rows.total_weight,
+        )
+
+    def taught(self, batch, partition, parents):
+        """Learners that have been taught the rows that their cells win."""
+        rows = _as_they_came(batch.rows, partition)
+        wins = associate(batch.rows, partition, parents, None)
+        learners, weight = list(self.learners), self.taught_weight.copy()
+        for cell in np.flatnonzero(wins.any(axis=1)):
+            own = np.flatnonzero(wins[cell])
+            targets = batch.targets[own]
+            learners[cell] = _taught(
+                learners[cell],
+                rows[own],
+                targets[:, 0] if targets.shape[1] == 1 else targets,
+                batch.weights[own],
+            )
+            weight[cell] += batch.weights[own].sum()
+        return replace(self, learners=tuple(learners), taught_weight=weight)
+
+    def inherit(self, lineage):
+        """Learners of the codevectors of a lineage: of those that were taught most."""
+        origins = [
+            max(
+                lineage.indices[start:stop],
+                key=lambda cell: self.taught_weight[cell],
+                default=None,
+            )
+            for start, stop in pairwise(lineage.indptr)
+        ]
+        learners = tuple(
+            self.spec.learner if origin is None else self.learners[origin]
+            for origin in origins
+        )
+        return replace(
+            self,
+            learners=learners,
+            taught_weight=lineage @ self.taught_weight,
+            errors=lineage @ self.errors,
+        )
+
+    def regrouped(self, lineage, before, after):
+        """Learners of a coarser codebook, whose cells vary by more."""
+        spread = self.spread + rise_of_spread(lineage, before, after)
+        return replace(self.inherit(lineage), spread=max(spread, 0.0))
+
+
+def _as_they_came(block, partition):
+    """Rows in the coordinates in which they came."""
+    if partition.shift is None:
+        return block
+    return block + partition.shift
+
+
+def _taught(learner, rows, targets, weights):
+    """Copy of a learner that has been taught some rows."""
+    learner = deepcopy(learner)
+    if "sample_weight" in signature(learner.partial_fit).parameters:
+        learner.partial_fit(rows, targets, sample_weight=weights)
+    else:
+        learner.partial_fit(rows, targets)
+    return learner
+
+
+def _errors_held_out(spec, fold, settings, warmths, n_jobs):
+    """Squared errors of the rows held out, for each warmth, each (n, m)."""
+    learnt, held_out = fold.learnt, fold.held_out
+    quick = replace(settings, thorough=False)
+    solution = fit_rows(learnt.rows, learnt.weights, quick, n_jobs)
+    partition = Partition(solution.divergence, solution.codebook, solution.shift)
+    spec = replace(spec, held_out_error=None)
+    cells = spec.begin(learnt, partition, None, n_jobs)
+    rows = RowBlocks(held_out.rows, held_out.weights, solution.shift)
+    block = rows.select(slice(None))
+    errors = []
+    for warmth in warmths:
+        tried = replace(cells, spec=replace(spec, warmth=warmth))
+        association = associate(block, partition, None, tried.temperature)
+        values = tried.blend(block, partition, association)
+        errors.append(np.square(values - held_out.targets))
+    return errors

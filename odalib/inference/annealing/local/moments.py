@@ -1,0 +1,358 @@
+"""Regression: constants or linear models in cells, from sums over their rows."""
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+
+from odalib.inference.annealing.codebook import assign
+from odalib.inference.annealing.local.association import associate
+from odalib.inference.annealing.local.base import Cells, rise_of_spread
+from odalib.inference.annealing.rows import RowBlocks
+from odalib.inference.annealing.stochastic import step_size
+
+__all__ = [
+    "CellSums",
+    "Coefficients",
+    "MomentCells",
+    "along",
+    "as_held_out",
+    "cell_sums",
+    "fit_cells",
+    "fit_globally",
+    "mean_divergence",
+    "mixed_errors",
+]
+
+# Intercepts are drawn to the global fit by this share of the rows that slopes are, and
+# every spread of the rows that slopes rest on is taken to be larger by this part of
+# the mean spread, so that none is zero.
+INTERCEPT_SHARE, LEAST_SPREAD = 0.3, 1e-6
+# Rows of the mean squared error of all cells that every cell's is mixed with.
+ERROR_ROWS = 10.0
+# Local models average over fewer rows than the partition, so that they see it as
+# standing still: over all of their cell up to MEMORY_ROWS of them, and over
+# MEMORY_ROWS (n / MEMORY_ROWS) ** MEMORY_POWER of n; where the partition has a
+# memory, over MEMORY_SHARE of it.
+MEMORY_ROWS, MEMORY_POWER, MEMORY_SHARE = 1024.0, 0.8, 0.5
+
+
+@dataclass(frozen=True)
+class CellSums:
+    """Sums over the rows of every cell, by association; z are features, y targets.
+
+    Attributes
+    ----------
+    weight : array of shape (K,)
+    z : array of shape (K, q)
+    y : array of shape (K, m)
+    zz : array of shape (K, q, q)
+    zy : array of shape (K, q, m)
+    """
+
+    weight: np.ndarray
+    z: np.ndarray
+    y: np.ndarray
+    zz: np.ndarray
+    zy: np.ndarray
+
+    def __add__(self, other):
+        return self._each(lambda name: getattr(self, name) + getattr(other, name))
+
+    def scaled(self, factors):
+        """Multiply the sums of every cell by its factor."""
+
+        def scale(name):
+            sums = getattr(self, name)
+            return sums * factors.reshape(-1, *(1,) * (sums.ndim - 1))
+
+        return self._each(scale)
+
+    def inherit(self, lineage):
+        """Pass sums on to the codevectors of a lineage."""
+        return self._each(lambda name: _inherit(lineage, getattr(self, name)))
+
+    def _each(self, function):
+        return CellSums(**{field.name: function(field.name) for field in fields(self)})
+
+
+def _inherit(lineage, sums):
+    flat = lineage @ sums.reshape(len(sums), -1)
+    return flat.reshape(lineage.shape[0], *sums.shape[1:])
+
+
+def cell_sums(association, z, y):
+    """Sum over a block of rows.
+
+    Parameters
+    ----------
+    association : array of shape (K, n)
+        Times the weights of the rows.
+    z : array of shape (n, q)
+    y : array of shape (n, m)
+    """
+    n_features = z.shape[1]
+    products = np.empty((len(association), n_features, n_features))
+    crossed = np.empty((len(association), n_features, y.shape[1]))
+    for cell, share in enumerate(association):
+        own = np.flatnonzero(share)
+        weighted = z[own].T * share[own]
+        products[cell], crossed[cell] = weighted @ z[own], weighted @ y[own]
+    return CellSums(
+        association.sum(axis=1), association @ z, association @ y, products, crossed
+    )
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """Linear models of all cells, ``intercept + slope' z``.
+
+    Attributes
+    ----------
+    slope : array of shape (K, q, m)
+    intercept : array of shape (K, m)
+    """
+
+    slope: np.ndarray
+    intercept: np.ndarray
+
+    def blend(self, association, z):
+        """Predictions by association, shape (n, m)."""
+        n_cells, n_features, n_targets = self.slope.shape
+        result = association.T @ self.intercept
+        if n_features:
+            by_cell = z @ self.slope.transpose(1, 0, 2).reshape(n_features, -1)
+            by_cell = by_cell.reshape(len(z), n_cells, n_targets)
+            result += np.einsum("kn,nkm->nm", association, by_cell)
+        return result
+
+
+def fit_cells(sums, ridge, global_ridge):
+    """Linear models, each drawn to the linear fit to all rows.
+
+    Slopes minimise the squared error of a cell plus that of ``ridge`` rows on which
+    the global fit is right, and which vary as rows do within cells on average.
+
+    Parameters
+    ----------
+    sums : CellSums
+    ridge : float
+        In rows.
+    global_ridge : float
+        Rows that draw the global slopes to zero, of features of unit variance.
+
+    Returns
+    -------
+    Coefficients
+    """
+    total = sums.weight.sum()
+    slope, intercept, scale = fit_globally(sums, global_ridge)
+    unit = np.eye(len(scale))
+    weight = np.where(sums.weight > 0, sums.weight, 1.0)[:, np.newaxis]
+    mean = sums.z / weight
+    residual = (sums.y - sums.z @ slope - sums.weight[:, np.newaxis] * intercept) / (
+        weight
+    )
+    within = sums.zz - weight[..., np.newaxis] * mean[:, :, None] * mean[:, None, :]
+    crossed = (
+        sums.zy
+        - sums.zz @ slope
+        - sums.z[..., np.newaxis] * (intercept + residual)[:, np.newaxis]
+    )
+    within /= np.outer(scale, scale)
+    crossed /= scale[:, np.newaxis]
+    pooled = within.sum(axis=0) / total
+    least = LEAST_SPREAD * max(np.trace(pooled), LEAST_SPREAD)
+    own = np.linalg.solve(within + ridge * (pooled + least * unit), crossed)
+    own /= scale[:, np.newaxis]
+    share = sums.weight / (sums.weight + INTERCEPT_SHARE * ridge)
+    shift = share[:, np.newaxis] * residual - np.einsum("kq,kqm->km", mean, own)
+    return Coefficients(slope + own, intercept + shift)
+
+
+def fit_globally(sums, ridge):
+    """Linear fit to the rows of all cells.
+
+    Returns
+    -------
+    slope : array of shape (q, m)
+    intercept : array of shape (m,)
+    scale : array of shape (q,)
+        Standard deviation of every feature, or one where it is constant.
+    """
+    total = sums.weight.sum()
+    mean_z, mean_y = sums.z.sum(axis=0) / total, sums.y.sum(axis=0) / total
+    covariance = sums.zz.sum(axis=0) / total - np.outer(mean_z, mean_z)
+    crossed = sums.zy.sum(axis=0) / total - np.outer(mean_z, mean_y)
+    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    scale[scale == 0.0] = 1.0
+    correlation = covariance / np.outer(scale, scale)
+    drawn = (ridge / total + LEAST_SPREAD) * np.eye(len(scale))
+    slope = np.linalg.solve(correlation + drawn, crossed / scale[:, np.newaxis])
+    slope /= scale[:, np.newaxis]
+    return slope, mean_y - mean_z @ slope, scale
+
+
+@dataclass(frozen=True)
+class MomentCells(Cells):
+    """Linear models of the cells of a partition, or constants.
+
+    Attributes
+    ----------
+    axes : array of shape (d, q) or None
+        Directions along which models slope; None for the features themselves.
+    centre : array of shape (m,)
+        Subtracted from targets, which keeps digits.
+    ridge, global_ridge : float
+        See `fit_cells`.
+    warmth : float or None
+        Temperature of the association over the mean divergence of rows from their
+        nearest codevector; None for the nearest codevector alone.
+    sums : CellSums
+    errors : array of shape (K, m)
+        Sums of squared errors of rows that were not yet learnt.
+    counted : array of shape (K,)
+        Weight of the rows that each cell has ever met.
+    spread : float
+        Mean divergence of rows from their nearest codevector.
+    weight : float
+        Of the rows behind that.
+    """
+
+    axes: np.ndarray | None
+    centre: np.ndarray
+    ridge: float
+    global_ridge: float
+    warmth: float | None
+    sums: CellSums
+    errors: np.ndarray
+    counted: np.ndarray
+    spread: float
+    weight: float
+
+    @cached_property
+    def coefficients(self):
+        """Linear models, in the coordinates of the axes."""
+        return fit_cells(self.sums, self.ridge, self.global_ridge)
+
+    @cached_property
+    def variance(self):
+        """Mean squared error of every cell, drawn to that of all, shape (K, m)."""
+        return mixed_errors(self.errors, self.sums.weight)
+
+    @property
+    def temperature(self):
+        """Temperature of the association, or None for the nearest codevector."""
+        # Where rows equal their codevectors, any temperature says the same of them.
+        return None if self.warmth is None else self.warmth * (self.spread or 1.0)
+
+    def in_features(self, shift):
+        """Slopes (K, d, m) and intercepts (K, m) for rows as they came."""
+        slope, intercept = self.coefficients.slope, self.coefficients.intercept
+        if self.axes is not None:
+            slope = np.einsum("dq,kqm->kdm", self.axes, slope)
+        intercept = intercept + self.centre
+        if shift is not None:
+            intercept = intercept - np.einsum("d,kdm->km", shift, slope)
+        return slope, intercept
+
+    def project(self, block):
+        """Rows along the axes, dense, shape (n, q)."""
+        return along(block, self.axes)
+
+    def predict(self, block, partition, parents):
+        """Predictions and their variance, each of shape (n, m)."""
+        association = associate(block, partition, parents, self.temperature)
+        values = self.coefficients.blend(association, self.project(block))
+        return values + self.centre, association.T @ self.variance
+
+    def learn(self, batch, partition, parents, memory):
+        """Models after some more rows, which they are tried on before."""
+        association = associate(batch.rows, partition, parents, self.temperature)
+        z, y = self.project(batch.rows), batch.targets - self.centre
+        wrong = np.square(y - self.coefficients.blend(association, z))
+        association *= batch.weights
+        kept, counted = self._kept(association.sum(axis=1), memory)
+        weight = float(batch.weights.sum())
+        spread = mean_divergence(RowBlocks(batch.rows, batch.weights), partition)
+        step = step_size(weight, self.weight, memory)
+        return replace(
+            self,
+            sums=self.sums.scaled(kept) + cell_sums(association, z, y).scaled(kept),
+            errors=kept[:, np.newaxis] * (self.errors + association @ wrong),
+            counted=counted,
+            spread=self.spread + step * (spread - self.spread),
+            weight=self.weight + weight,
+        )
+
+    def _kept(self, weight, memory):
+        """Tell what is kept of the sums of every cell after rows of some weight."""
+        counted = self.counted + weight
+        longest = np.maximum(counted, MEMORY_ROWS)
+        most = MEMORY_ROWS * (longest / MEMORY_ROWS) ** MEMORY_POWER
+        if memory is not None:
+            share = counted / counted.sum()
+            most = np.minimum(most, MEMORY_SHARE * memory * share)
+        held = self.sums.weight + weight
+        return np.divide(most, held, out=np.ones_like(held), where=held > most), counted
+
+    def inherit(self, lineage):
+        """Models of the codevectors of a lineage."""
+        return replace(
+            self,
+            sums=self.sums.inherit(lineage),
+            errors=lineage @ self.errors,
+            counted=lineage @ self.counted,
+        )
+
+    def regrouped(self, lineage, before, after):
+        """Models of a coarser codebook, whose cells vary by more."""
+        spread = self.spread + rise_of_spread(lineage, before, after)
+        return replace(self.inherit(lineage), spread=max(spread, 0.0))
+
+
+def mixed_errors(errors, weight):
+    """Mean squared error of every cell, drawn to that of all, shape (K, m)."""
+    mean = errors.sum(axis=0) / weight.sum()
+    return (errors + ERROR_ROWS * mean) / (weight[:, np.newaxis] + ERROR_ROWS)
+
+
+def as_held_out(errors, weight, held_out_error):
+    """Scale sums of the errors of rows learnt from to those of rows held out.
+
+    Parameters
+    ----------
+    errors : array of shape (K, m)
+    weight : array of shape (K,)
+    held_out_error : tuple of m floats, or None
+        Mean squared errors; None leaves the sums as they are.
+    """
+    if held_out_error is None:
+        return errors
+    total = weight.sum() * np.array(held_out_error)
+    found = errors.sum(axis=0)
+    evenly = np.outer(weight / weight.sum(), total)
+    factors = np.divide(total, found, out=np.zeros_like(found), where=found > 0)
+    return np.where(found > 0, errors * factors, evenly)
+
+
+def along(block, axes):
+    """Rows along axes, or as they are for None; dense."""
+    if axes is not None:
+        return np.asarray(block @ axes)
+    return block if isinstance(block, np.ndarray) else block.toarray()
+
+
+def mean_divergence(rows, partition):
+    """Weighted mean divergence of rows from their nearest codevector.
+
+    Parameters
+    ----------
+    rows : RowBlocks
+        In the coordinates of the partition.
+    partition : Partition
+    """
+    divergence = partition.divergence
+    _, affinity = assign(rows, divergence, partition.codebook)
+    apart = np.maximum(rows.phi(divergence) - affinity, 0.0)
+    return float(rows.row_weights @ apart / rows.total_weight)
