@@ -8,6 +8,7 @@ from odalib import (
     ADFProbitClassifier,
     EPGaussianProcessClassifier,
     EPProbitClassifier,
+    ODAClassifier,
     ODAClusterer,
 )
 
@@ -24,6 +25,11 @@ def one_step(objective, theta, bounds):
 
 # Rows of classifiers fit into the prior, and are learnt when they come.
 Classifier = partial(Subject, scale=0.1, gathers=False)
+
+# Labels that were not announced are learnt when they come.
+Growing = partial(Subject, classes_grow=True)
+# Features of all rows but the last, then all of them.
+COARSE_TO_FINE = [slice(0, 2), None]
 
 CLUSTERERS = (
     Subject("clusterer", ODAClusterer(n_clusters=3)),
@@ -75,6 +81,10 @@ CLUSTERERS = (
         domain_error="logistic divergence takes 0 <= x <= 1",
         homogeneous=False,
         sklearn_checks=False,
+    ),
+    Subject(
+        "clusterer by resolutions",
+        ODAClusterer(n_clusters=3, resolutions=COARSE_TO_FINE),
     ),
 )
 
@@ -135,4 +145,20 @@ CLASSIFIERS = (
     ),
 )
 
-SUBJECTS = (*CLUSTERERS, *CLASSIFIERS)
+ANNEALED_CLASSIFIERS = (
+    # The default, which scikit-learn's checks meet as it comes.
+    Growing("codevectors", ODAClassifier(max_codevectors=4), sklearn_checks=False),
+    Growing("few codevectors", ODAClassifier(6, metric=None, polish=None)),
+    Growing(
+        "codevectors of counts",
+        ODAClassifier(6, divergence="kullback_leibler", polish=None),
+        domain="non-negative",
+        domain_error="Negative values in data.*Kullback-Leibler.*x >= 0",
+    ),
+    Growing(
+        "codevectors by resolutions",
+        ODAClassifier(6, metric=None, polish=None, resolutions=COARSE_TO_FINE),
+    ),
+)
+
+SUBJECTS = (*CLUSTERERS, *CLASSIFIERS, *ANNEALED_CLASSIFIERS)

@@ -55,37 +55,27 @@ def fit_layers(batch, settings, n_jobs=1, on_level=None):
             return on_level is not None and on_level(level_found, found)
 
         solution = build.fit(report)
-        layer, parents = build.layer(solution), None
-        if level.finer is not None:
-            layer, parents = _without_empty(layer, build.labels(layer))
-        layers = (*layers, layer)
+        layers = (*layers, build.layer(solution))
         if solution.stop_reason == "callback":
             break
+        parents = build.labels(layers[-1])
     return layers
 
 
-def _without_empty(layer, labels):
-    """Layer without the codevectors that no row is nearest to, and the cells of rows.
-
-    A codevector may stand for rows of its class that are all nearer to others. It
-    would have no children, and rows that descend to it nowhere to go.
-    """
-    kept = np.bincount(labels, minlength=len(layer.codebook)) > 0
-    if kept.all():
-        return layer, labels
-    return layer.restricted(kept), (np.cumsum(kept) - 1)[labels]
-
-
 def refit_layers(batch, layers):
-    """Layers for more rows, by hard assignments that start from others'."""
+    """Layers for more rows: the finest by hard assignments, in the cells of the others.
+
+    Cells that have children stay, or these would be in the wrong ones.
+    """
     refitted, parents = (), None
     for layer in layers:
         seen = replace(batch, rows=layer.settings.view(batch.rows))
         build = _Builder(batch, seen, layer.settings, parents, layer.depth, 1)
-        layer, parents = build.layer(build.refit(layer.solution)), None
-        if layer.settings.finer is not None:
-            layer, parents = _without_empty(layer, build.labels(layer))
-        refitted = (*refitted, layer)
+        solution = layer.solution
+        if layer.grows:
+            solution = build.refit(solution)
+        refitted = (*refitted, build.layer(solution))
+        parents = build.labels(refitted[-1])
     return refitted
 
 
@@ -131,7 +121,7 @@ class _Builder:
         seen = self.seen
         mostly, wrong, n_classes = _class_counts(self.parents, seen)
         number = self.settings.schedule.n_codevectors
-        is_closed = ~_worth_opening(wrong, n_classes, number)
+        is_closed = ~_worth_opening(wrong, n_classes, number) & (n_classes > 0)
         if not is_closed.any():
             return None
         cells = np.flatnonzero(is_closed)
@@ -274,7 +264,7 @@ def _worth_opening(wrong, n_classes, n_codevectors):
     An open cell has a codevector for each of its classes, a closed one has one.
     """
     order = np.argsort(-wrong, kind="stable")
-    needed = len(wrong) + np.cumsum(n_classes[order] - 1)
+    needed = np.count_nonzero(n_classes) + np.cumsum(n_classes[order] - 1)
     opened = np.zeros(len(wrong), dtype=bool)
     opened[order[(wrong[order] > 0) & (needed <= n_codevectors)]] = True
     return opened

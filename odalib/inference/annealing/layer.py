@@ -116,10 +116,6 @@ class Layer:
             return len(self.solution.codebook)
         return self.settings.schedule.n_codevectors
 
-    def restricted(self, kept):
-        """Layer of the codevectors in the mask ``kept``."""
-        return self._begin_level(self.codebook.select(kept), selected(kept))
-
     @property
     def partition(self):
         """Cells in which local models learn."""

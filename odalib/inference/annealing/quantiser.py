@@ -47,6 +47,16 @@ class Quantiser:
             divergence, points, codebook.weights, codebook.groups, shift, temperature
         )
 
+    def restricted(self, kept):
+        """Quantiser of the codevectors in the index array ``kept``."""
+        weights = self.weights[kept]
+        return replace(
+            self,
+            codevectors=self.codevectors[kept],
+            weights=weights / weights.sum(),
+            groups=None if self.groups is None else self.groups[kept],
+        )
+
     @property
     def n_codevectors(self):
         """Number of codevectors."""

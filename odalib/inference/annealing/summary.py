@@ -102,17 +102,16 @@ class AnnealingTree:
         Returns
         -------
         str
-            ``'root'``, ``'open'``, ``'leaf'``; ``'closed'`` for a node with one child
-            where there could be more, which had nothing to tell apart; and ``'empty'``
-            for one that has seen no rows.
+            ``'root'``, ``'leaf'``, ``'open'`` for a node with several children;
+            ``'closed'`` for one with a single child, which had nothing to tell apart;
+            and ``'empty'`` for one without, to which no row has descended.
         """
-        if self.n_samples[node] == 0.0:
-            return "empty"
         if node == 0:
             return "root"
         if self.level[node] == self.n_levels:
             return "leaf"
-        return "open" if len(self.children(node)) > 1 else "closed"
+        n_children = len(self.children(node))
+        return ("empty", "closed", "open")[min(n_children, 2)]
 
     def paths(self, labels):
         """Give an indicator of the nodes that rows pass, CSR of shape (n, n_nodes).

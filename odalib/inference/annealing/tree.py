@@ -1,6 +1,7 @@
 """Codevectors of all resolutions, each a child of one before, and how rows descend."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -95,16 +96,31 @@ class Tree:
             From the codevector at the finest resolution, in its features.
         """
         labels, parents = [], None
-        for level in self.levels:
+        for level, fruitful in zip(self.levels, self._fruitful, strict=True):
+            quantiser = level.quantiser.restricted(fruitful)
             rows = level.settings.view(X)
-            parents, divergence = level.quantiser.assign(rows, n_jobs, parents)
+            nearest, divergence = quantiser.assign(rows, n_jobs, parents)
+            parents = fruitful[nearest]
             labels.append(parents)
         return labels, divergence
 
+    @cached_property
+    def _fruitful(self):
+        """Codevectors of each level that leaves descend from, as index arrays.
+
+        One that no row was nearest to when its children were annealed has none, and
+        no row descends to it.
+        """
+        fruitful = [np.arange(self.finest.quantiser.n_codevectors)]
+        for level in self.levels[:0:-1]:
+            fruitful.append(np.unique(level.parents[fruitful[-1]]))
+        return fruitful[::-1]
+
     def above(self, X, n_jobs):
         """Rows at the finest resolution, and their cells at the one above, or None."""
-        coarser = Tree(self.levels[:-1])
-        parents = coarser.descend(X, n_jobs)[0][-1] if coarser.levels else None
+        parents = None
+        if len(self.levels) > 1:
+            parents = self.descend(X, n_jobs)[0][-2]
         return self.finest.settings.view(X), parents
 
     def assign(self, X, n_jobs):
@@ -126,11 +142,15 @@ class Tree:
         if len(self.levels) == 1:
             rows = self.finest.settings.view(X)
             return self.finest.quantiser.association(rows, n_jobs, log=log)
-        result = None
-        for level in self.levels:
-            rows, parents = level.settings.view(X), level.parents
-            own = level.quantiser.association_of_children(rows, parents, n_jobs)
-            result = own if result is None else result[:, parents] + own
+        result = np.zeros((X.shape[0], 1))
+        for level, fruitful in zip(self.levels, self._fruitful, strict=True):
+            quantiser = level.quantiser.restricted(fruitful)
+            parents = level.parents[fruitful]
+            rows = level.settings.view(X)
+            own = quantiser.association_of_children(rows, parents, n_jobs)
+            above, result = result, np.full((len(own), len(level.parents)), -np.inf)
+            result[:, fruitful] = above[:, parents] + own
+        result = result.astype(X.dtype)
         return result if log else np.exp(result)
 
     def log_density(self, X, n_jobs):

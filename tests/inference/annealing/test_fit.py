@@ -204,10 +204,10 @@ def test_finishing_on_more_rows_is_hard_assignment():
     x, labels = clusters()
     settings = make_settings(n_codevectors=4)
     first = fit_rows(x[:40], np.ones(40), settings)
-    finished = finish_on(x, np.ones(600), first, settings)
+    finished = finish_on(x, np.ones(600), first, settings, 4)
     points = finished.codebook.points + first.shift
     means = np.array([x[labels == i].mean(axis=0) for i in range(4)])
     np.testing.assert_allclose(points[nearest(means, points)], means, atol=1e-9)
     assert finished.n_passes > first.n_passes
     soft = fit_rows(x[:40], np.ones(40), make_settings(min_temperature=20.0))
-    assert finish_on(x, np.ones(600), soft, settings) is soft
+    assert finish_on(x, np.ones(600), soft, settings, 4) is soft

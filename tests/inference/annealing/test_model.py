@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.codebook import Codebook
-from odalib.inference.annealing.fit import fit_rows
+from odalib.inference.annealing.grown import fit_layers
 from odalib.inference.annealing.model import Model
 from odalib.inference.annealing.path import AnnealingPath, Level
 from odalib.inference.annealing.quantiser import Quantiser
@@ -21,8 +22,8 @@ names = pytest.mark.parametrize("name", CLOSED_FORMS)
 def fitted(name="squared_euclidean", n_codevectors=6, n_rows=200, **changes):
     x = draw_rows(name, n_rows, 2, 0) + (1e3 if name == "squared_euclidean" else 0.0)
     settings = make_settings(divergence=name, n_codevectors=n_codevectors, **changes)
-    solution = fit_rows(x, np.ones(n_rows), settings)
-    return Model.from_solution(solution, np.dtype(float), float(n_rows)), x
+    layers = fit_layers(Batch(x, np.ones(n_rows)), settings)
+    return Model.from_layers(layers, np.dtype(float), float(n_rows)), x
 
 
 @names

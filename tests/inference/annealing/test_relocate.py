@@ -23,6 +23,12 @@ def moved(critical, n_codevectors):
     return refill_and_exchange(CODEBOOK, axes, DIVERGENCE, n_codevectors)
 
 
+def assert_stays(critical, n_codevectors):
+    codebook, lineage = moved(critical, n_codevectors)
+    assert codebook is CODEBOOK
+    assert lineage is None
+
+
 def gain(critical):
     """Of splitting a Gaussian of variance v = T / 2 by its middle: w 2 v / pi."""
     return 0.25 * critical / math.pi
@@ -38,13 +44,16 @@ def test_gain_is_that_of_halving_a_gaussian():
 
 
 def test_room_is_filled_with_what_gains_most():
-    filled = moved([1.0, 2.0, 5.0, 4.0], 6)
+    filled, lineage = moved([1.0, 2.0, 5.0, 4.0], 6)
     assert len(filled) == 6
     np.testing.assert_array_equal(filled.points[:2], POINTS[:2])
     step = math.sqrt(5.0 / math.pi * 0.5)
     np.testing.assert_allclose(filled.points[2], [50.0, step], rtol=1e-12)
     np.testing.assert_allclose(filled.points[4], [50.0, -step], rtol=1e-12)
     np.testing.assert_allclose(filled.weights, [0.25, 0.25, *[0.125] * 4])
+    halves = [[0, 0, 0.5, 0], [0, 0, 0, 0.5]]
+    expected = [[1, 0, 0, 0], [0, 1, 0, 0], *halves, *halves]
+    np.testing.assert_array_equal(lineage.toarray(), expected)
 
 
 def test_a_pair_is_merged_where_splitting_another_gains_more():
@@ -52,23 +61,25 @@ def test_a_pair_is_merged_where_splitting_another_gains_more():
     rise = 2 * 0.25 * squared_euclidean([0.0, 0.0], [0.5, 0.0])
     assert rise == 0.125
     enough = 1.21 * rise / gain(1.0)
-    exchanged = moved([0.0, 0.0, enough, 0.1], 4)
+    exchanged, lineage = moved([0.0, 0.0, enough, 0.1], 4)
     assert len(exchanged) == 4
     np.testing.assert_allclose(exchanged.points[0], [0.5, 0.0], rtol=1e-14)
     np.testing.assert_array_equal(exchanged.points[1], POINTS[3])
     np.testing.assert_allclose(exchanged.points[2:, 0], 50.0)
     np.testing.assert_allclose(exchanged.weights, [0.5, 0.25, 0.125, 0.125])
+    expected = [[1, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0.5, 0], [0, 0, 0.5, 0]]
+    np.testing.assert_array_equal(lineage.toarray(), expected)
     short = 1.19 * rise / gain(1.0)
-    assert moved([0.0, 0.0, short, 0.1], 4) is CODEBOOK
+    assert_stays([0.0, 0.0, short, 0.1], 4)
 
 
 def test_a_codevector_that_splits_is_not_merged():
     """The only pair that costs little holds the codevector that gains."""
-    assert moved([9.0, 0.0, 0.1, 0.1], 4) is CODEBOOK
+    assert_stays([9.0, 0.0, 0.1, 0.1], 4)
 
 
 def test_nothing_is_gained_from_codevectors_without_spread():
-    assert moved([0.0, 0.0, 0.0, 0.0], 9) is CODEBOOK
+    assert_stays([0.0, 0.0, 0.0, 0.0], 9)
 
 
 def test_its_arguments_stay_as_they_are():

@@ -94,9 +94,6 @@ def test_blocks_are_centred_contiguous_float64(dtype, shift, cache, monkeypatch)
     assert len(rows.map(check, 1)) == 2
     check(rows.select(slice(3, 9)), slice(3, 9))
     check(rows.select(np.array([8, 1])), np.array([8, 1]))
-    taken = rows.take(np.array([5, 2]), np.array([1.0, 7.0]))
-    taken.map(lambda block, _: check(block, np.array([5, 2])), 1)
-    assert taken.total_weight == 8.0
 
 
 @pytest.mark.parametrize("cache", [0, 2**26], ids=["by block", "cached"])

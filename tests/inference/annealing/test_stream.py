@@ -1,8 +1,7 @@
 """Streams: cuts change nothing, nothing is changed in place, everything pickles."""
 
 import pickle
-from dataclasses import fields, replace
-from itertools import pairwise
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,73 +9,36 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odalib.inference.annealing import stream as module
-from odalib.inference.annealing.codebook import Codebook
+from odalib.inference.annealing import grown
+from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.draws import row_uniforms
 from odalib.inference.annealing.fit import fit_rows
+from odalib.inference.annealing.layer import Layer
+from odalib.inference.annealing.local.base import NO_CELLS
 from odalib.inference.annealing.stochastic import stochastic_step
-from odalib.inference.annealing.stream import Stream, WarmUp
+from odalib.inference.annealing.stream import Stream
+from odalib.inference.annealing.warm_up import WarmUp
 
-from .problems import make_settings
-
-N_ROWS, BATCH, WARM_UP = 700, 24, 96
-FLOAT = np.dtype(float)
+from .streams import (
+    BATCH,
+    N_ROWS,
+    WARM_UP,
+    begin,
+    bits,
+    learnt,
+    mixture,
+    settings_of,
+    shrink_windows,
+)
 
 
 @pytest.fixture(autouse=True)
 def small_windows(monkeypatch):
-    """Warm-up, windows and steps that a few hundred rows go through many times."""
-    monkeypatch.setattr(module, "WARM_UP_ROWS", WARM_UP)
-    monkeypatch.setattr(module, "WARM_UP_RATIO", 2)
-    monkeypatch.setattr(module, "WINDOW_ROWS", 50)
-    monkeypatch.setattr(module, "STEP_ROWS", 16)
+    shrink_windows(monkeypatch)
 
 
-def mixture(n_rows=N_ROWS, seed=0):
-    random = np.random.default_rng(seed)
-    centres = 8.0 * random.normal(size=(5, 2))
-    x = centres[random.integers(5, size=n_rows)] + random.normal(size=(n_rows, 2))
-    return x, random.uniform(0.1, 2.0, size=n_rows)
-
-
-def settings_of(**changes):
-    defaults = {"n_codevectors": 5, "stream_batch_size": BATCH}
-    return make_settings(**(defaults | changes))
-
-
-def in_full(value):
-    """Numbers and arrays, and codebooks by their parts."""
-    if isinstance(value, Codebook):
-        return in_full(value.points), in_full(value.weights)
-    return np.asarray(value).tolist()
-
-
-def bits(state):
-    """Everything a state publishes and goes on from."""
-    model = state.model
-    quantiser = model.quantiser
-    published = [
-        quantiser.codevectors,
-        quantiser.weights,
-        quantiser.temperature,
-        model.n_iter,
-        model.n_seen,
-        model.stop_reason,
-        *[codebook.points for codebook in model.hierarchy],
-    ]
-    if isinstance(state, Stream):
-        held = {field.name for field in fields(Stream)}
-        held -= {"settings", "dtype", "solution", "queue"}
-        published += [getattr(state, name) for name in sorted(held)]
-        published += [sum(len(weights) for _, weights in state.queue)]
-    return pickle.dumps([in_full(value) for value in published])
-
-
-def learnt(state, x, weights, cuts):
-    bounds = [0, *sorted(set(cuts)), len(weights)]
-    for start, stop in pairwise(bounds):
-        state = state.learn(x[start:stop], weights[start:stop])
-    return state
+def with_rows(batch, layout):
+    return replace(batch, rows=layout(np.abs(batch.rows)))
 
 
 @pytest.mark.parametrize(
@@ -86,121 +48,124 @@ def learnt(state, x, weights, cuts):
 )
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
 def test_cuts_change_no_bit(layout, changes):
-    x, weights = mixture()
-    x, settings = layout(np.abs(x)), settings_of(**changes)
-    whole = bits(WarmUp(settings, FLOAT).learn(x, weights))
-    assert whole != bits(WarmUp(settings, FLOAT).learn(x[:-1], weights[:-1]))
+    batch, start = with_rows(mixture(), layout), begin(settings_of(**changes))
+    whole = bits(start.learn(batch))
+    assert whole != bits(start.learn(batch[:-1]))
     regular = [range(step, N_ROWS, step) for step in (1, 7, BATCH, WARM_UP, 300)]
     for cuts in [*regular, [95, 96, 97, 119, 120, 121]]:
-        assert bits(learnt(WarmUp(settings, FLOAT), x, weights, cuts)) == whole
+        assert bits(learnt(start, batch, cuts)) == whole
 
 
 @given(
     cuts=st.lists(st.integers(1, N_ROWS - 1), max_size=8), last=st.integers(1, N_ROWS)
 )
 def test_no_cut_changes_a_bit_at_any_time(cuts, last):
-    x, weights = (part[:last] for part in mixture())
-    start = WarmUp(settings_of(), FLOAT)
+    batch, start = mixture()[:last], begin()
     cuts = [cut for cut in cuts if cut < last]
-    assert bits(learnt(start, x, weights, cuts)) == bits(start.learn(x, weights))
+    assert bits(learnt(start, batch, cuts)) == bits(start.learn(batch))
 
 
 def test_asking_in_between_changes_no_bit():
-    x, weights = mixture()
-    asked, silent = (WarmUp(settings_of(), FLOAT) for _ in range(2))
+    batch = mixture()
+    asked, silent = begin(), begin()
     for start in range(0, N_ROWS, 13):
-        piece = slice(start, start + 13)
-        asked, silent = (
-            asked.learn(x[piece], weights[piece]),
-            silent.learn(x[piece], weights[piece]),
-        )
-        assert asked.model.n_seen == pytest.approx(weights[: start + 13].sum())
+        piece = batch[start : start + 13]
+        asked, silent = asked.learn(piece), silent.learn(piece)
+        seen = batch.weights[: start + 13].sum()
+        assert asked.model.n_seen == pytest.approx(seen)
     assert bits(asked) == bits(silent)
 
 
 @pytest.mark.parametrize("n_rows", [1, 50, 95, 96, 130, 400])
 def test_learning_leaves_the_old_state_alone(n_rows):
-    x, weights = mixture()
-    old = WarmUp(settings_of(), FLOAT).learn(x[:n_rows], weights[:n_rows])
+    batch = mixture()
+    old = begin().learn(batch[:n_rows])
     before, held = bits(old), pickle.dumps(old)
-    x.flags.writeable = weights.flags.writeable = False
-    old.learn(x[n_rows:], weights[n_rows:])
-    old.learn(x[n_rows : n_rows + 5], weights[n_rows : n_rows + 5])
+    batch.rows.flags.writeable = batch.weights.flags.writeable = False
+    old.learn(batch[n_rows:])
+    old.learn(batch[n_rows : n_rows + 5])
     assert bits(old) == before
     assert pickle.dumps(old) == held
 
 
 @pytest.mark.parametrize("n_rows", [60, WARM_UP + 10], ids=["warm-up", "stream"])
 def test_rows_that_wait_are_copies(n_rows):
-    x, weights = mixture(n_rows)
-    state = WarmUp(settings_of(), FLOAT).learn(x, weights)
-    expected = bits(WarmUp(settings_of(), FLOAT).learn(x.copy(), weights.copy()))
-    x[:], weights[:] = 0.0, 1.0
+    batch = mixture(n_rows)
+    state, expected = begin().learn(batch), bits(begin().learn(mixture(n_rows)))
+    batch.rows[:], batch.weights[:] = 0.0, 1.0
     assert bits(state) == expected
 
 
 @pytest.mark.parametrize("n_rows", [1, 60, 96, 99, 222, 700])
 def test_a_pickle_goes_on_as_if_nothing_had_been(n_rows):
-    x, weights = mixture()
-    state = WarmUp(settings_of(), FLOAT).learn(x[:n_rows], weights[:n_rows])
+    state = begin().learn(mixture()[:n_rows])
     state.model  # noqa: B018 - what is cached is not carried along
     copy = pickle.loads(pickle.dumps(state))
     assert "model" not in vars(copy)
     assert bits(copy) == bits(state)
     more = mixture(300, seed=1)
-    assert bits(copy.learn(*more)) == bits(state.learn(*more))
+    assert bits(copy.learn(more)) == bits(state.learn(more))
 
 
 def test_the_model_has_learnt_the_rows_that_wait():
-    x, weights = mixture(WARM_UP + 2 * BATCH + 10)
-    state = WarmUp(settings_of(), FLOAT).learn(x, weights)
-    assert sum(len(waiting) for _, waiting in state.queue) == 10
+    batch = mixture(WARM_UP + 2 * BATCH + 10)
+    weights = batch.weights
+    state = begin().learn(batch)
+    assert sum(map(len, state.queue)) == 10
     assert state.n_seen == pytest.approx(weights.sum(), rel=1e-12)
-    assert state.age == pytest.approx(weights[:-10].sum(), rel=1e-12)
+    assert state.layers[0].age == pytest.approx(weights[:-10].sum(), rel=1e-12)
     flushed = state.flushed()
     assert flushed.queue == ()
-    assert flushed.age == pytest.approx(weights.sum(), rel=1e-12)
-    np.testing.assert_array_equal(
-        flushed.model.quantiser.codevectors, state.model.quantiser.codevectors
-    )
-    without = WarmUp(settings_of(), FLOAT).learn(x[:-10], weights[:-10])
-    assert (
-        without.model.quantiser.codevectors != state.model.quantiser.codevectors
-    ).any()
+    assert flushed.layers[0].age == pytest.approx(weights.sum(), rel=1e-12)
+    codevectors = state.model.quantiser.codevectors
+    np.testing.assert_array_equal(flushed.model.quantiser.codevectors, codevectors)
+    without = begin().learn(batch[:-10]).model.quantiser.codevectors
+    assert (without != codevectors).any()
     assert flushed.flushed() is flushed
 
 
 def test_a_stream_begins_with_the_fit_of_its_first_rows():
-    x, weights = mixture(WARM_UP + 5)
-    state = WarmUp(settings_of(), FLOAT).learn(x, weights)
+    batch = mixture(WARM_UP + 5)
+    state, first = begin().learn(batch), batch[:WARM_UP]
     assert isinstance(state, Stream)
-    solution = fit_rows(x[:WARM_UP], weights[:WARM_UP], settings_of())
+    solution = fit_rows(first.rows, first.weights, settings_of())
     np.testing.assert_array_equal(state.codebook.points, solution.codebook.points)
-    assert state.age == pytest.approx(weights[:WARM_UP].sum(), rel=1e-12)
-    assert isinstance(
-        WarmUp(settings_of(n_codevectors=60), FLOAT).learn(x, weights), WarmUp
-    )
+    assert state.layers[0].age == pytest.approx(first.weights.sum(), rel=1e-12)
+    assert isinstance(begin(settings_of(n_codevectors=60)).learn(batch), WarmUp)
+
+
+def test_a_stream_waits_for_as_many_distinct_rows_as_codevectors():
+    """Four distinct rows for five codevectors wait as four, with their weights."""
+    rows, which = mixture(4).rows, np.arange(200) % 4
+    state = begin().learn(Batch(rows[which], 1.0 + which))
+    assert isinstance(state, WarmUp)
+    (piece,) = state.pieces
+    # 96 become four; with 92 more they are 96, and become four; 12 more.
+    assert len(piece) == 16
+    for row, weight in zip(rows, 50.0 * np.arange(1.0, 5.0), strict=True):
+        assert piece.weights[(piece.rows == row).all(axis=1)].sum() == weight
+    fifth = mixture(WARM_UP, seed=1)
+    assert isinstance(state.learn(fifth), Stream)
 
 
 def test_warm_up_anneals_ever_more_rarely(monkeypatch):
     """And finishes on the rows since by hard assignments."""
-    x, weights = mixture(WARM_UP)
-    sizes, original = [], module.fit_rows
+    batch = mixture(WARM_UP)
+    x, weights = batch.rows, batch.weights
+    sizes, original = [], grown.fit_rows
 
     def watched(rows, *arguments):
         sizes.append(rows.shape[0])
         return original(rows, *arguments)
 
-    monkeypatch.setattr(module, "fit_rows", watched)
-    state = WarmUp(settings_of(n_codevectors=3), FLOAT)
+    monkeypatch.setattr(grown, "fit_rows", watched)
+    state = begin(settings_of(n_codevectors=3))
     for n in range(70):
-        state = state.learn(x[[n]], weights[[n]])
+        state = state.learn(batch[[n]])
         model = state.model
         assert model.n_seen == pytest.approx(weights[: n + 1].sum(), rel=1e-12)
-        points, labels = (
-            model.quantiser.codevectors,
-            model.quantiser.assign(x[: n + 1], 1)[0],
-        )
+        points = model.quantiser.codevectors
+        labels, _ = model.quantiser.assign(x[: n + 1], 1)
         assert len(points) == min(n + 1, 3)
         for i in range(len(points)):
             inside = labels == i
@@ -217,34 +182,36 @@ def test_warm_up_anneals_ever_more_rarely(monkeypatch):
 
 def test_a_batch_is_taken_in_steps_whose_sums_are_kept():
     """One batch of 24 rows: steps of 16 and 8, with the random signs of a new level."""
-    x, weights = mixture(WARM_UP + BATCH)
-    old = WarmUp(settings_of(), FLOAT).learn(x[:WARM_UP], weights[:WARM_UP])
-    new = old.learn(x[WARM_UP:], weights[WARM_UP:])
-    codebook, age, axis = old.codebook, old.age, 0.0
+    batch = mixture(WARM_UP + BATCH)
+    old = begin().learn(batch[:WARM_UP])
+    new, (before,) = old.learn(batch[WARM_UP:]), old.layers
+    codebook, age, axis = before.codebook, before.age, 0.0
     for rows in (slice(WARM_UP, WARM_UP + 16), slice(WARM_UP + 16, None)):
-        block, weight = x[rows] - old.solution.shift, weights[rows].sum()
+        block, weights = batch.rows[rows] - before.solution.shift, batch.weights[rows]
         codebook, moments = stochastic_step(
             block,
-            weights[rows],
-            old.solution.divergence,
+            weights,
+            before.solution.divergence,
             codebook,
-            old.solution.temperature,
-            weight / (age + weight),
+            before.solution.temperature,
+            weights.sum() / (age + weights.sum()),
             2.0 * row_uniforms(block, 0) - 1.0,
         )
-        age, axis = age + weight, axis + moments.axis
+        age, axis = age + weights.sum(), axis + moments.axis
     assert new.n_steps == 2
     np.testing.assert_allclose(new.codebook.points, codebook.points, rtol=1e-12)
-    np.testing.assert_allclose(new.axis_sums, axis, rtol=1e-12)
+    np.testing.assert_allclose(new.layers[0].axis_sums, axis, rtol=1e-12)
 
 
 def test_number_of_codevectors_is_filled_up_again():
-    x, weights = mixture()
-    state = WarmUp(settings_of(), FLOAT).learn(x[:200], weights[:200])
-    poorer = replace(state.solution, codebook=state.codebook.select(np.arange(3)))
-    stream = Stream.begin(settings_of(), poorer, state.n_seen, FLOAT)
+    batch, settings = mixture(), settings_of()
+    state = begin(settings).learn(batch[:200])
+    (layer,) = state.layers
+    poorer = replace(layer.solution, codebook=state.codebook.select(np.arange(3)))
+    layer = Layer.begin(settings, poorer, NO_CELLS, None, 0, state.n_seen)
+    stream = Stream(settings, state.dtype, (layer,), state.n_seen)
     assert len(stream.codebook) == 3
-    assert len(stream.learn(x[200:], weights[200:]).codebook) == 5
+    assert len(stream.learn(batch[200:]).codebook) == 5
 
 
 def test_constant_steps_follow_drift():
@@ -256,7 +223,7 @@ def test_constant_steps_follow_drift():
         + 20.0 * random.integers(2, size=(6000, 1))
         + random.normal(size=(6000, 1))
     )
-    state = WarmUp(settings_of(n_codevectors=2, memory=200.0), FLOAT)
-    points = state.learn(x, np.ones(6000)).model.quantiser.codevectors
+    state = begin(settings_of(n_codevectors=2, memory=200.0))
+    points = state.learn(Batch(x, np.ones(6000))).model.quantiser.codevectors
     # The mean of an exponential memory of N rows lags N steps of the drift.
     np.testing.assert_allclose(np.sort(points[:, 0]), [58.0, 78.0], atol=1.5)

@@ -32,12 +32,11 @@ def class_log_probabilities(tree, X, n_classes, n_jobs):
         Finite, in float64.
     """
     result = np.full((n_classes, X.shape[0]), -np.log(n_classes))
-    parents = None
-    for level in tree.levels:
-        rows = level.settings.view(X)
-        _votes_of_level(level, rows, parents, result, n_jobs)
-        if level is not tree.finest:
-            parents, _ = level.quantiser.assign(rows, n_jobs, parents)
+    cells = [None]
+    if len(tree.levels) > 1:
+        cells += tree.descend(X, n_jobs)[0][:-1]
+    for level, parents in zip(tree.levels, cells, strict=True):
+        _votes_of_level(level, level.settings.view(X), parents, result, n_jobs)
     return result.T
 
 
