@@ -25,6 +25,7 @@ from odalib.inference.annealing.local.learners import CellLearners
 from odalib.inference.annealing.local.moments import MomentCells
 from odalib.inference.annealing.local.regressing import predictions
 from odalib.inference.annealing.local.regression import CellRegression
+from odalib.inference.annealing.targets import TargetWeight
 
 __all__ = ["ODARegressor"]
 
@@ -63,6 +64,11 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         models, the squared Euclidean divergence and dense rows, and kept where it
         predicts rows held out better. None takes the divergence as it is, and
         ``'auto'`` learns where it can and there are 500 features or fewer.
+    target_weight : float, default=0.0
+        What y counts for in the divergence while rows anneal, w in
+        ``(1 - w) d(x, mu) + w (y - nu)^2``, y scaled to vary as much as the rows do.
+        Cells are then smaller where y changes fast. Rows are assigned to cells
+        without it.
     ridge : float, default=None
         Rows that draw every local model to the global fit. None takes what predicts
         rows held out best.
@@ -178,6 +184,7 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         ],
         "blend": ["boolean"],
         "metric": [StrOptions({"auto", "learned"}), None],
+        "target_weight": [Interval(Real, 0, 1, closed="both")],
         "ridge": [Interval(Real, 0, None, closed="neither"), None],
         **BaseAnnealer._parameter_constraints,
     }
@@ -190,6 +197,7 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         local_model="linear",
         blend=True,
         metric="auto",
+        target_weight=0.0,
         ridge=None,
         divergence="squared_euclidean",
         resolutions=None,
@@ -214,6 +222,7 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         self.local_model = local_model
         self.blend = blend
         self.metric = metric
+        self.target_weight = target_weight
         self.ridge = ridge
         self.divergence = divergence
         self.resolutions = resolutions
@@ -400,14 +409,16 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         return self.n_codevectors, False
 
     def _local_models(self):
+        target = TargetWeight(float(self.target_weight))
         if not isinstance(self.local_model, str):
-            return CellLearners(self.local_model, bool(self.blend))
+            return CellLearners(self.local_model, bool(self.blend), target)
         slopes = self.local_model == "linear"
         return CellRegression(
             slopes=slopes,
             blend=bool(self.blend),
             metric_features=METRIC_LIMITS[self.metric],
             ridge=self.ridge,
+            target=target,
         )
 
     def _check_batch(self, X, y, sample_weight, reset, in_stream=False):

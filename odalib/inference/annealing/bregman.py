@@ -31,11 +31,14 @@ class BregmanDivergence:
         any product is formed, so that an offset costs no digits.
     lower, upper : float
         Bounds of the domain of every coordinate.
+    n_hidden : int
+        Last columns of rows that count while they anneal, and not afterwards.
     """
 
     name = "user-defined"
     translation_invariant = False
     lower, upper = -np.inf, np.inf
+    n_hidden = 0
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -43,6 +46,11 @@ class BregmanDivergence:
             inherited = getattr(BregmanDivergence, name, None)
             if inherited is not None and callable(method) and not method.__doc__:
                 method.__doc__ = inherited.__doc__
+
+    @property
+    def visible(self):
+        """Divergence of the columns that are not hidden."""
+        return self
 
     def phi(self, rows):
         """Evaluate the convex function at every row.

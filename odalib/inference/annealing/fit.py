@@ -16,7 +16,7 @@ from odalib.inference.annealing.problem import Problem
 from odalib.inference.annealing.refine import exchange, harden, hierarchy
 from odalib.inference.annealing.rows import RowBlocks, weighted_mean
 
-__all__ = ["Solution", "fit_rows"]
+__all__ = ["Solution", "anneal", "finish_on", "fit_rows", "smallest_above"]
 
 # Codevectors grown before merging down: this many times those asked for, and some
 # more, which small numbers need and large ones hardly notice.
@@ -83,6 +83,14 @@ class Solution:
     def hardened(self):
         """Whether the codebook came from hard assignments."""
         return self.stop_reason in ("n_clusters", "distinct_rows", "plateau")
+
+
+def anneal(batch, settings, n_jobs=1, on_level=None, groups=None):
+    """Anneal a batch as its local models ask for, see `fit_rows`."""
+    spec = settings.local_models
+    settings = replace(settings, divergence=spec.divergence(settings.divergence))
+    rows = spec.annealed(batch)
+    return fit_rows(rows, batch.weights, settings, n_jobs, on_level, groups)
 
 
 def fit_rows(X, row_weights, settings, n_jobs=1, on_level=None, groups=None):

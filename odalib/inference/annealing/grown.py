@@ -7,7 +7,7 @@ import numpy as np
 
 from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.codebook import Codebook, collect_cells
-from odalib.inference.annealing.fit import finish_on, fit_rows
+from odalib.inference.annealing.fit import anneal, finish_on
 from odalib.inference.annealing.groups import group_codes, parents_of
 from odalib.inference.annealing.layer import Layer, nearest_child
 from odalib.inference.annealing.local.base import Partition
@@ -152,9 +152,7 @@ class _Builder:
             settings = replace(settings, schedule=schedule)
         if len(seen) == 0:
             return self._all_closed(settings)
-        return self._completed(
-            fit_rows(seen.rows, seen.weights, settings, self.n_jobs, on_level, groups)
-        )
+        return self._completed(anneal(seen, settings, self.n_jobs, on_level, groups))
 
     def _all_closed(self, settings):
         """Solution where no cell has children."""
@@ -163,7 +161,7 @@ class _Builder:
         schedule = replace(settings.schedule, n_codevectors=number)
         settings = replace(settings, schedule=schedule)
         groups = self.groups[own]
-        return fit_rows(seen.rows, seen.weights, settings, self.n_jobs, groups=groups)
+        return anneal(seen, settings, self.n_jobs, groups=groups)
 
     def refit(self, solution):
         """Solution for these rows by hard assignments."""
@@ -174,9 +172,8 @@ class _Builder:
         if groups is not None:
             known = np.isin(groups, solution.codebook.groups)
             seen, groups = seen[known], groups[known]
-        return finish_on(
-            seen.rows, seen.weights, solution, self.settings, number, groups
-        )
+        rows = self.settings.local_models.annealed(seen)
+        return finish_on(rows, seen.weights, solution, self.settings, number, groups)
 
     def _completed(self, solution):
         """Solution with the codevectors of the closed cells."""
@@ -212,12 +209,12 @@ class _Builder:
         if self._closed is not None:
             known = np.isin(self.groups, solution.codebook.groups)
             seen, parents = seen[known], parents[known]
-        partition = Partition(solution.divergence, solution.codebook, solution.shift)
+        partition = Partition.of(solution.divergence, solution.codebook, solution.shift)
         cells = spec.begin(seen, partition, parents, self.n_jobs)
-        codebook = spec.finish(seen, partition, cells, self.n_jobs)
+        solution = spec.finish(seen, solution, cells, self.n_jobs)
         layer = Layer.begin(
             self.settings,
-            replace(solution, codebook=codebook),
+            solution,
             cells,
             None,
             self.depth,
@@ -227,7 +224,11 @@ class _Builder:
             return layer
         labels = self.labels(layer)
         means = CellMeans.of(
-            self.batch.rows, self.batch.weights, labels, len(codebook), self.n_jobs
+            self.batch.rows,
+            self.batch.weights,
+            labels,
+            len(solution.codebook),
+            self.n_jobs,
         )
         return replace(layer, means=means)
 

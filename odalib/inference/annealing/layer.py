@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.bifurcation import covectors_of, normalise, split
 from odalib.inference.annealing.codebook import Codebook, assign, collect_cells
 from odalib.inference.annealing.draws import row_uniforms
@@ -120,7 +119,7 @@ class Layer:
     def partition(self):
         """Cells in which local models learn."""
         solution = self.solution
-        return Partition(solution.divergence, self.codebook, solution.shift)
+        return Partition.of(solution.divergence, self.codebook, solution.shift)
 
     def take(self, batch, parents):
         """Layer after a batch, and the cells of its rows.
@@ -137,8 +136,11 @@ class Layer:
         layer : Layer
         labels : array of int of shape (n,)
         """
-        rows = self._comparable(self.settings.view(batch.rows))
-        seen = Batch(rows, batch.weights, batch.targets)
+        seen = replace(batch, rows=self.settings.view(batch.rows))
+        annealed = self._comparable(self.settings.local_models.annealed(seen))
+        n_features = annealed.shape[1] - self.solution.divergence.n_hidden
+        rows = annealed[:, :n_features]
+        seen = replace(seen, rows=rows)
         by_class = self.settings.local_models.by_class
         groups = group_codes(parents, batch.targets if by_class else None)
         layer = self._opened(seen, parents, groups)
@@ -150,12 +152,13 @@ class Layer:
         layer = replace(layer, means=means)
         if groups is not None:
             known = np.isin(groups, layer.codebook.groups)
-            seen, groups = seen[known], groups[known]
+            seen, groups, annealed = seen[known], groups[known], annealed[known]
             parents = None if parents is None else parents[known]
         if len(seen) == 0:
             return layer, labels
         cells = layer.cells.learn(seen, partition, parents, self.settings.memory)
-        return replace(layer, cells=cells)._step(seen, groups), labels
+        layer = replace(layer, cells=cells)
+        return layer._step(annealed, seen.weights, groups), labels
 
     def _comparable(self, rows):
         """Rows in the coordinates of the codebook."""
@@ -191,17 +194,17 @@ class Layer:
         )
         return self._begin_level(codebook, joined_by(len(self.codebook), len(points)))
 
-    def _step(self, batch, groups):
+    def _step(self, rows, row_weights, groups):
         """Layer whose codevectors have moved towards the means of a batch."""
-        weight = float(batch.weights.sum())
+        weight = float(row_weights.sum())
         multipliers = None
         if self.grows:
             multipliers = self.covectors
             if multipliers is None:
-                multipliers = 2.0 * row_uniforms(batch.rows, self.settings.seed) - 1.0
+                multipliers = 2.0 * row_uniforms(rows, self.settings.seed) - 1.0
         codebook, moments = stochastic_step(
-            batch.rows,
-            batch.weights,
+            rows,
+            row_weights,
             self.solution.divergence,
             self.codebook,
             self.solution.temperature,
@@ -212,7 +215,7 @@ class Layer:
         layer = replace(
             self, codebook=codebook, age=self.age + weight, n_steps=self.n_steps + 1
         )
-        return layer._observe(len(batch), moments) if self.grows else layer
+        return layer._observe(len(row_weights), moments) if self.grows else layer
 
     def _observe(self, n_rows, moments):
         """Layer that has taken note of where its cells vary."""

@@ -6,8 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from odalib.inference.annealing.codebook import Codebook
-from odalib.inference.annealing.fit import smallest_above
+from odalib.inference.annealing.fit import Solution, smallest_above
 from odalib.inference.annealing.lineage import merged_into
+from odalib.inference.annealing.local.base import Partition
 from odalib.inference.annealing.merging import nearest_codevectors
 from odalib.inference.annealing.path import AnnealingPath
 from odalib.inference.annealing.quantiser import Quantiser
@@ -24,7 +25,10 @@ class Model:
     Attributes
     ----------
     tree : Tree
-    path : AnnealingPath
+    solution : Solution
+        Of the finest resolution, where its path began and ended.
+    codebook : Codebook
+        Of the finest resolution, as it was annealed.
     hierarchy : list of Codebook
         Large to small, in shifted coordinates.
     n_iter : int
@@ -35,7 +39,8 @@ class Model:
     """
 
     tree: Tree
-    path: AnnealingPath
+    solution: Solution
+    codebook: Codebook
     hierarchy: list[Codebook]
     n_iter: int
     n_seen: float
@@ -50,7 +55,8 @@ class Model:
         solution = finest.solution
         return cls(
             Tree(tuple(TreeLevel.of_layer(layer, dtype) for layer in layers)),
-            AnnealingPath(solution.levels, solution.shift),
+            solution,
+            finest.codebook,
             solution.hierarchy if finest.n_steps == 0 else [finest.codebook],
             sum(layer.solution.n_passes + layer.n_steps for layer in layers),
             n_seen,
@@ -58,6 +64,12 @@ class Model:
             solution.stop_reason,
             solution.plateau_strength,
         )
+
+    @cached_property
+    def path(self):
+        """Levels of temperature of the finest resolution."""
+        solution = self.solution
+        return AnnealingPath(solution.levels, solution.divergence, solution.shift)
 
     @property
     def quantiser(self):
@@ -75,18 +87,15 @@ class Model:
         The cells of the finest resolution go whole into those of the other codebook.
         """
         *coarse, finest = self.tree.levels
-        old = finest.quantiser
-        new = Quantiser.from_codebook(
-            old.divergence, codebook, old.shift, temperature, old.codevectors.dtype
-        )
-        before = finest.partition
-        after = replace(before, codebook=codebook)
-        labels = nearest_codevectors(before.codebook, codebook, old.divergence)
+        solution, before = self.solution, finest.partition
+        after = Partition.of(solution.divergence, codebook, solution.shift)
+        new = Quantiser.of(after, temperature, finest.quantiser.codevectors.dtype)
+        labels = nearest_codevectors(before.codebook, after.codebook, after.divergence)
         lineage = merged_into(labels, len(codebook))
         means = None if finest.means is None else finest.means.inherit(lineage)
         cells = finest.cells.regrouped(lineage, before, after)
         level = replace(finest, quantiser=new, cells=cells, means=means)
-        return replace(self, tree=Tree((*coarse, level)))
+        return replace(self, tree=Tree((*coarse, level)), codebook=codebook)
 
     def at_size(self, n_codevectors, name="n_clusters"):
         """Model of a number of codevectors.
@@ -112,7 +121,7 @@ class Model:
                 f"{largest} codevectors; fit with a larger number."
             )
         codebook = smallest_above(
-            self.hierarchy, n_codevectors, self.quantiser.divergence
+            self.hierarchy, n_codevectors, self.solution.divergence
         )
         # The coldest level that needs no more codevectors.
         reached = np.flatnonzero(self.path.n_codevectors <= n_codevectors)
@@ -138,8 +147,5 @@ class Model:
                 f"{coldest:.6g}."
             )
         level = max(int((path.temperature >= temperature).sum()) - 1, 0)
-        points = path.codebooks[level].astype(np.float64)
-        if self.quantiser.shift is not None:
-            points = points - self.quantiser.shift
-        codebook = Codebook(points, path.weights[level], path.groups[level])
+        codebook = self.solution.levels[level].codebook
         return self.with_codebook(codebook, path.temperature[level])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from odalib.inference.annealing.codebook import Codebook
+from odalib.inference.annealing.local.base import Partition
 
 __all__ = ["AnnealingPath", "Level", "describe_level"]
 
@@ -82,7 +83,7 @@ class AnnealingPath:
         Index of the class of each codevector, for a classifier.
     """
 
-    def __init__(self, levels, shift):
+    def __init__(self, levels, divergence, shift):
         def column(name):
             return np.array([getattr(level, name) for level in levels], dtype=float)
 
@@ -91,12 +92,15 @@ class AnnealingPath:
         self.entropy = column("entropy")
         self.free_energy = column("free_energy")
         self.n_samples = column("n_samples")
-        self.codebooks = [
-            level.codebook.points if shift is None else level.codebook.points + shift
-            for level in levels
+        partitions = [
+            Partition.of(divergence, level.codebook, shift) for level in levels
         ]
-        self.weights = [level.codebook.weights for level in levels]
-        self.groups = [level.codebook.groups for level in levels]
+        self.codebooks = [
+            one.codebook.points + (0.0 if one.shift is None else one.shift)
+            for one in partitions
+        ]
+        self.weights = [one.codebook.weights for one in partitions]
+        self.groups = [one.codebook.groups for one in partitions]
 
     @property
     def n_codevectors(self):

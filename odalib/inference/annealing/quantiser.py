@@ -39,12 +39,17 @@ class Quantiser:
     temperature: float
 
     @classmethod
-    def from_codebook(cls, divergence, codebook, shift, temperature, dtype):
-        """Quantiser that publishes a codebook in shifted coordinates."""
+    def of(cls, partition, temperature, dtype):
+        """Quantiser that publishes the codevectors of a partition."""
+        codebook, shift = partition.codebook, partition.shift
         points = codebook.points if shift is None else codebook.points + shift
-        points = points.astype(dtype)
         return cls(
-            divergence, points, codebook.weights, codebook.groups, shift, temperature
+            partition.divergence,
+            points.astype(dtype),
+            codebook.weights,
+            codebook.groups,
+            shift,
+            temperature,
         )
 
     def restricted(self, kept):

@@ -56,6 +56,11 @@ class RowBlocks:
             X = X if groups is None else X[self._order]
             self._X, self._shift, self._index = _as_float64(X, shift), None, None
 
+    def leading(self, n_features):
+        """Blocks of the first columns of ungrouped rows."""
+        shift = None if self._shift is None else self._shift[:n_features]
+        return RowBlocks(self._X[:, :n_features], self.row_weights, shift, self.n_jobs)
+
     def spans(self, width):
         """Slices of the blocks whose work arrays are ``width`` wide."""
         size = min(max(WORK_ELEMENTS // width, MIN_BLOCK), MAX_BLOCK)

@@ -124,7 +124,7 @@ def restart(state, model, settings):
     level = model.tree.levels[-1]
     solution = replace(
         finest.solution,
-        codebook=level.partition.codebook,
+        codebook=model.codebook,
         temperature=level.quantiser.temperature,
         hierarchy=model.hierarchy,
     )

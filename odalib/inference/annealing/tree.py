@@ -34,14 +34,7 @@ class TreeLevel:
     @classmethod
     def of_layer(cls, layer, dtype):
         """Level that publishes a layer."""
-        solution = layer.solution
-        quantiser = Quantiser.from_codebook(
-            solution.divergence,
-            layer.codebook,
-            solution.shift,
-            solution.temperature,
-            dtype,
-        )
+        quantiser = Quantiser.of(layer.partition, layer.solution.temperature, dtype)
         return cls(layer.settings, quantiser, layer.cells, layer.means)
 
     @property

@@ -27,6 +27,16 @@ class Partition:
     codebook: Codebook
     shift: np.ndarray | None
 
+    @classmethod
+    def of(cls, divergence, codebook, shift):
+        """Partition by a codebook that may have been annealed with hidden columns."""
+        if divergence.n_hidden:
+            codebook = codebook.moved(
+                codebook.points[:, : -divergence.n_hidden], codebook.weights
+            )
+            shift = None if shift is None else shift[: -divergence.n_hidden]
+        return cls(divergence.visible, codebook, shift)
+
 
 class LocalModels:
     """Settings of local models; this one learns none, which makes a clusterer.
@@ -38,6 +48,14 @@ class LocalModels:
     """
 
     by_class = False
+
+    def annealed(self, batch):
+        """Rows as they are annealed."""
+        return batch.rows
+
+    def divergence(self, divergence):
+        """Divergence under which they are annealed."""
+        return divergence
 
     def tuned(self, batch, settings, n_jobs):
         """Give settings with what is chosen on rows held out.
@@ -72,9 +90,9 @@ class LocalModels:
         """
         return NO_CELLS
 
-    def finish(self, batch, partition, cells, n_jobs):
-        """Codebook that the local models ask for; the same where they ask nothing."""
-        return partition.codebook
+    def finish(self, batch, solution, cells, n_jobs):
+        """Solution with what the local models change of its codebook."""
+        return solution
 
 
 class Cells:

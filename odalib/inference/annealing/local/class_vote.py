@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from odalib.inference.annealing.groups import group_codes
-from odalib.inference.annealing.local.base import LocalModels
+from odalib.inference.annealing.local.base import LocalModels, Partition
 from odalib.inference.annealing.local.polish import polish_pass
 from odalib.inference.annealing.local.vote import Vote, spread_sums
 from odalib.inference.annealing.local.vote_choice import choose_vote
@@ -64,10 +64,11 @@ class ClassVote(LocalModels):
             weight=weight,
         )
 
-    def finish(self, batch, partition, cells, n_jobs):
+    def finish(self, batch, solution, cells, n_jobs):
         """As `LocalModels.finish`: polish the codevectors."""
+        partition = Partition.of(solution.divergence, solution.codebook, solution.shift)
         books = [partition.codebook, *self.polished(batch, partition, cells, n_jobs)]
-        return books[-1]
+        return replace(solution, codebook=books[-1])
 
     def polished(self, batch, partition, vote, n_jobs):
         """Codebooks after each of the passes of the polish."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from odalib.inference.annealing.fit import fit_rows
+from odalib.inference.annealing.fit import anneal
 from odalib.inference.annealing.local.association import associate
 from odalib.inference.annealing.local.base import (
     Cells,
@@ -30,6 +30,7 @@ from odalib.inference.annealing.local.regression_choice import (
 )
 from odalib.inference.annealing.rows import RowBlocks
 from odalib.inference.annealing.stochastic import step_size
+from odalib.inference.annealing.targets import NO_TARGETS, TargetWeight
 
 __all__ = ["CellLearners", "LearnerCells"]
 
@@ -47,24 +48,36 @@ class CellLearners(LocalModels):
         With ``partial_fit(X, y)`` and ``predict(X)``; copied, never changed.
     blend : bool
         Predict by association; by the winning cell otherwise.
+    target : TargetWeight
     warmth : float
     held_out_error : tuple of float, or None
     """
 
     learner: Any
     blend: bool
+    target: TargetWeight = NO_TARGETS
     warmth: float = WARMTHS[0]
     held_out_error: tuple[float, ...] | None = None
 
+    def annealed(self, batch):
+        """As `LocalModels.annealed`: with targets, where they have weight."""
+        return self.target.joined(batch)
+
+    def divergence(self, divergence):
+        """As `LocalModels.divergence`."""
+        return self.target.divergence(divergence)
+
     def tuned(self, batch, settings, n_jobs):
         """As `LocalModels.tuned`; the temperature of the association alone."""
-        settings = open_number(batch, settings)
+        target = self.target.measured(batch, settings.divergence)
+        spec = replace(self, target=target)
+        settings = replace(open_number(batch, settings), local_models=spec)
         folds = enough(folds_of(batch, None, settings.seed))
         if not folds:
             return settings
         warmths = WARMTHS if self.blend else WARMTHS[:1]
         found = [
-            _errors_held_out(self, fold, settings, warmths, n_jobs) for fold in folds
+            _errors_held_out(spec, fold, settings, warmths, n_jobs) for fold in folds
         ]
         weights = np.concatenate([fold.held_out.weights for fold in folds])
         errors = [np.concatenate(parts) for parts in zip(*found, strict=True)]
@@ -72,7 +85,7 @@ class CellLearners(LocalModels):
         losses = [weights @ (one / scale).sum(axis=1) for one in errors]
         best = int(np.argmin(losses))
         chosen = replace(
-            self,
+            spec,
             warmth=warmths[best],
             held_out_error=tuple((weights @ errors[best] / weights.sum()).tolist()),
         )
@@ -230,11 +243,11 @@ def _errors_held_out(spec, fold, settings, warmths, n_jobs):
     """Squared errors of the rows held out, for each warmth, each (n, m)."""
     learnt, held_out = fold.learnt, fold.held_out
     quick = replace(settings, thorough=False)
-    solution = fit_rows(learnt.rows, learnt.weights, quick, n_jobs)
-    partition = Partition(solution.divergence, solution.codebook, solution.shift)
+    solution = anneal(learnt, quick, n_jobs)
+    partition = Partition.of(solution.divergence, solution.codebook, solution.shift)
     spec = replace(spec, held_out_error=None)
     cells = spec.begin(learnt, partition, None, n_jobs)
-    rows = RowBlocks(held_out.rows, held_out.weights, solution.shift)
+    rows = RowBlocks(held_out.rows, held_out.weights, partition.shift)
     block = rows.select(slice(None))
     errors = []
     for warmth in warmths:

@@ -15,6 +15,7 @@ from odalib.inference.annealing.local.moments import (
 )
 from odalib.inference.annealing.local.regression_choice import choose_regression
 from odalib.inference.annealing.rows import RowBlocks
+from odalib.inference.annealing.targets import NO_TARGETS, TargetWeight
 
 __all__ = ["CellRegression"]
 
@@ -38,6 +39,7 @@ class CellRegression(LocalModels):
         divergence is the squared Euclidean one.
     ridge : float or None
         None takes what predicts rows held out best.
+    target : TargetWeight
     global_ridge : float
     warmth : float
     held_out_error : tuple of float, or None
@@ -48,13 +50,24 @@ class CellRegression(LocalModels):
     blend: bool
     metric_features: float
     ridge: float | None
+    target: TargetWeight = NO_TARGETS
     global_ridge: float = 0.0
     warmth: float = 1.0
     held_out_error: tuple[float, ...] | None = None
 
+    def annealed(self, batch):
+        """As `LocalModels.annealed`: with targets, where they have weight."""
+        return self.target.joined(batch)
+
+    def divergence(self, divergence):
+        """As `LocalModels.divergence`."""
+        return self.target.divergence(divergence)
+
     def tuned(self, batch, settings, n_jobs):
         """As `LocalModels.tuned`; also the metric, and an open number."""
-        return choose_regression(self, batch, settings, n_jobs)
+        target = self.target.measured(batch, settings.divergence)
+        spec = replace(self, target=target)
+        return choose_regression(spec, batch, settings, n_jobs)
 
     def begin(self, batch, partition, parents, n_jobs):
         """As `LocalModels.begin`."""

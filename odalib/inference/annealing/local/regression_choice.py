@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from odalib.inference.annealing.divergences import Mahalanobis, SquaredEuclidean
-from odalib.inference.annealing.fit import fit_rows
+from odalib.inference.annealing.fit import anneal
 from odalib.inference.annealing.local.association import associate
 from odalib.inference.annealing.local.base import Partition
 from odalib.inference.annealing.local.folds import Fold, folds_of
@@ -53,10 +53,10 @@ def choose_regression(spec, batch, settings, n_jobs):
     -------
     Settings
     """
-    settings = open_number(batch, settings)
+    settings = replace(open_number(batch, settings), local_models=spec)
     folds = enough(folds_of(batch, None, settings.seed))
     if not folds:
-        return replace(settings, local_models=spec)
+        return settings
     scale = target_scale(batch)
     if spec.slopes:
         spec = replace(spec, global_ridge=_choose_global_ridge(spec, folds, scale))
@@ -188,10 +188,10 @@ class _Trial:
     def of(cls, fold, spec, settings, n_jobs):
         quick = replace(settings, thorough=False)
         learnt = fold.learnt
-        solution = fit_rows(learnt.rows, learnt.weights, quick, n_jobs)
-        rows = RowBlocks(learnt.rows, learnt.weights, solution.shift, n_jobs)
-        partition = Partition(solution.divergence, solution.codebook, solution.shift)
-        held_out = RowBlocks(fold.held_out.rows, fold.held_out.weights, solution.shift)
+        solution = anneal(learnt, quick, n_jobs)
+        partition = Partition.of(solution.divergence, solution.codebook, solution.shift)
+        rows = RowBlocks(learnt.rows, learnt.weights, partition.shift, n_jobs)
+        held_out = RowBlocks(fold.held_out.rows, fold.held_out.weights, partition.shift)
         return cls(
             fold,
             partition,
@@ -252,10 +252,8 @@ def _metric_of_slopes(batch, previous, scale, n_jobs):
     """
     settings = previous.settings
     spec = settings.local_models
-    solution = fit_rows(
-        batch.rows, batch.weights, replace(settings, thorough=False), n_jobs
-    )
-    partition = Partition(solution.divergence, solution.codebook, solution.shift)
+    solution = anneal(batch, replace(settings, thorough=False), n_jobs)
+    partition = Partition.of(solution.divergence, solution.codebook, solution.shift)
     cells = spec.begin(batch, partition, None, n_jobs)
     slopes = cells.coefficients.slope
     if cells.axes is not None:

@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 
 from odalib.inference.annealing.codebook import Codebook
 from odalib.inference.annealing.divergences import SquaredEuclidean
-from odalib.inference.annealing.fit import Solution, fit_rows, smallest_above
+from odalib.inference.annealing.fit import Solution, anneal, smallest_above
 from odalib.inference.annealing.groups import MAX_CLASSES
 from odalib.inference.annealing.local.base import Partition
 from odalib.inference.annealing.local.folds import Fold, folds_of
@@ -237,9 +237,7 @@ class _Trial:
     def of(cls, fold, settings, n_jobs):
         learnt, held_out = fold.learnt, fold.held_out
         settings = replace(settings, choose=False)
-        solution = fit_rows(
-            learnt.rows, learnt.weights, settings, n_jobs, groups=learnt.targets
-        )
+        solution = anneal(learnt, settings, n_jobs, groups=learnt.targets)
         rows = RowBlocks(held_out.rows, held_out.weights, solution.shift)
         return cls(fold, solution, rows.select(slice(None)), n_jobs)
 
