@@ -184,7 +184,7 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         ],
         "blend": ["boolean"],
         "metric": [StrOptions({"auto", "learned"}), None],
-        "target_weight": [Interval(Real, 0, 1, closed="both")],
+        "target_weight": [Interval(Real, 0, 1, closed="left")],
         "ridge": [Interval(Real, 0, None, closed="neither"), None],
         **BaseAnnealer._parameter_constraints,
     }

@@ -1,6 +1,7 @@
 """Rows that arrive together, with their weights and targets."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +24,7 @@ class Batch:
 
     rows: np.ndarray | sp.csr_matrix
     weights: np.ndarray
-    targets: np.ndarray | None = None
+    targets: Any = None
 
     def __len__(self):
         return len(self.weights)

@@ -1,6 +1,7 @@
 """Codebooks, the statistics that make them, and passes over rows."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class Codebook:
 
     points: np.ndarray
     weights: np.ndarray
-    groups: np.ndarray | None = None
+    groups: Any = None
 
     def __len__(self):
         return len(self.weights)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,8 @@ def fit_layers(batch, settings, n_jobs=1, on_level=None):
     -------
     tuple of Layer
     """
-    layers, parents = (), None
+    layers: tuple[Layer, ...] = ()
+    parents = None
     for depth, level in enumerate(settings.bound_to(batch.rows).chain):
         seen = replace(batch, rows=level.view(batch.rows))
         level = level.local_models.tuned(seen, level, n_jobs)
@@ -67,7 +69,8 @@ def refit_layers(batch, layers):
 
     Cells that have children stay, or these would be in the wrong ones.
     """
-    refitted, parents = (), None
+    refitted: tuple[Layer, ...] = ()
+    parents = None
     for layer in layers:
         seen = replace(batch, rows=layer.settings.view(batch.rows))
         build = _Builder(batch, seen, layer.settings, parents, layer.depth, 1)
@@ -104,7 +107,7 @@ class _Builder:
     n_jobs: int
 
     @cached_property
-    def groups(self):
+    def groups(self) -> Any:
         """Group of every row, or None."""
         by_class = self.settings.local_models.by_class
         return group_codes(self.parents, self.batch.targets if by_class else None)

@@ -206,17 +206,20 @@ def scatter_add(parts, n_codevectors):
     if isinstance(parts[0][0], slice):
         columns = zip(*(sums for _, sums in parts), strict=True)
         return tuple(reduce(add, column) for column in columns)
-    totals = [
-        0.0 if np.ndim(first) == 0 else np.zeros((n_codevectors, *first.shape[1:]))
-        for first in parts[0][1]
-    ]
-    for index, sums in parts:
-        for place, part in enumerate(sums):
-            if np.ndim(part) == 0:
-                totals[place] += part
-            else:
-                totals[place][index] += part
-    return tuple(totals)
+    indices, sums = zip(*parts, strict=True)
+    return tuple(
+        _scattered(indices, column, n_codevectors) for column in zip(*sums, strict=True)
+    )
+
+
+def _scattered(indices, parts, n_codevectors):
+    """Sum of numbers, or of arrays over the codevectors of an index each."""
+    if np.ndim(parts[0]) == 0:
+        return reduce(add, parts)
+    total = np.zeros((n_codevectors, *parts[0].shape[1:]))
+    for index, part in zip(indices, parts, strict=True):
+        total[index] += part
+    return total
 
 
 def weighted_mean(X, row_weights):

@@ -1,14 +1,17 @@
 """When to cool, when to stop: the settings of an annealing run."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 
 from odalib.inference.annealing.bregman import BregmanDivergence, check_range
 from odalib.inference.annealing.local.base import LocalModels
 
-__all__ = ["Schedule", "Settings"]
+__all__ = ["FeatureView", "Schedule", "Settings"]
+
+Rows: TypeAlias = np.ndarray | sp.csr_matrix
 
 # Annealing starts this factor above the first critical temperature.
 START = 1.05
@@ -99,6 +102,16 @@ class Schedule:
         return None
 
 
+class FeatureView(Protocol):
+    """What a resolution sees of rows."""
+
+    def bind(self, rows: Rows) -> "FeatureView":
+        """Learn from rows what is needed."""
+
+    def __call__(self, rows: Rows) -> Rows:
+        """Give the features of rows."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """Everything that decides what a fit or a stream makes of its rows.
@@ -123,7 +136,7 @@ class Settings:
         smaller size; fits that only serve a choice do without.
     local_models : LocalModels
         What is learnt in the cells.
-    features : callable or None
+    features : FeatureView or None
         Gives the rows at this resolution; None where they are as they came.
     finer : Settings or None
         Of the next resolution, whose codevectors are children of this one's.
@@ -138,7 +151,7 @@ class Settings:
     memory: float | None
     thorough: bool = True
     local_models: LocalModels = field(default_factory=LocalModels)
-    features: Callable | None = None
+    features: FeatureView | None = None
     finer: "Settings | None" = None
 
     def view(self, rows):

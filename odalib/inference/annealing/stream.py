@@ -48,7 +48,7 @@ class Stream:
     @property
     def n_targets(self):
         """Number of values of a regression."""
-        return self.layers[-1].cells.errors.shape[1]
+        return self.layers[-1].cells.n_targets
 
     @property
     def n_steps(self):

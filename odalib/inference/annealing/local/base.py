@@ -108,6 +108,11 @@ class Cells:
         """
         return self
 
+    @property
+    def n_targets(self):
+        """Number of values of a regression."""
+        return 0
+
     def inherit(self, lineage):
         """Local models of the codevectors of a lineage."""
         return self

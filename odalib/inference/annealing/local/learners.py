@@ -139,6 +139,11 @@ class LearnerCells(Cells):
     weight: float
 
     @property
+    def n_targets(self):
+        """Number of values of the regression."""
+        return self.errors.shape[1]
+
+    @property
     def temperature(self):
         """Temperature of the association, or None for the nearest codevector."""
         return self.spec.warmth * (self.spread or 1.0) if self.spec.blend else None

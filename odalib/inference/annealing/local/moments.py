@@ -56,6 +56,17 @@ class CellSums:
     zz: np.ndarray
     zy: np.ndarray
 
+    @classmethod
+    def zeros(cls, n_cells, n_features, n_targets):
+        """Make sums over no rows."""
+        return cls(
+            np.zeros(n_cells),
+            np.zeros((n_cells, n_features)),
+            np.zeros((n_cells, n_targets)),
+            np.zeros((n_cells, n_features, n_features)),
+            np.zeros((n_cells, n_features, n_targets)),
+        )
+
     def __add__(self, other):
         return self._each(lambda name: getattr(self, name) + getattr(other, name))
 
@@ -229,6 +240,11 @@ class MomentCells(Cells):
     counted: np.ndarray
     spread: float
     weight: float
+
+    @property
+    def n_targets(self):
+        """Number of values of the regression."""
+        return len(self.centre)
 
     @cached_property
     def coefficients(self):

@@ -8,6 +8,7 @@ from odalib.inference.annealing.local.association import associate
 from odalib.inference.annealing.local.axes import slope_axes
 from odalib.inference.annealing.local.base import LocalModels
 from odalib.inference.annealing.local.moments import (
+    CellSums,
     MomentCells,
     as_held_out,
     cell_sums,
@@ -74,38 +75,41 @@ class CellRegression(LocalModels):
         rows = RowBlocks(batch.rows, batch.weights, partition.shift, n_jobs)
         targets = batch.targets
         centre = batch.weights @ targets / rows.total_weight
+        n_cells, axes = len(partition.codebook), self.axes(rows)
         cells = MomentCells(
-            axes=self.axes(rows),
+            axes=axes,
             centre=centre,
             ridge=DEFAULT_RIDGE if self.ridge is None else self.ridge,
             global_ridge=self.global_ridge,
             warmth=self.warmth if self.blend else None,
-            sums=None,
-            errors=None,
-            counted=None,
+            sums=CellSums.zeros(
+                n_cells, rows.n_features if axes is None else axes.shape[1], len(centre)
+            ),
+            errors=np.zeros((n_cells, len(centre))),
+            counted=np.zeros(n_cells),
             spread=mean_divergence(rows, partition),
             weight=rows.total_weight,
         )
 
-        def sums_of(block, weights, span):
+        def associated(block, weights, span):
             own = None if parents is None else parents[span]
-            association = associate(block, partition, own, cells.temperature)
-            z, y = cells.project(block), targets[span] - centre
-            return cell_sums(association * weights, z, y)
+            return weights * associate(block, partition, own, cells.temperature)
 
-        sums = rows.reduce(sums_of, len(partition.codebook))
-        cells = replace(cells, sums=sums, counted=sums.weight)
+        def sums_of(block, weights, span):
+            share = associated(block, weights, span)
+            return cell_sums(share, cells.project(block), targets[span] - centre)
+
+        sums = rows.reduce(sums_of, n_cells)
+        fitted = replace(cells, sums=sums, counted=sums.weight)
 
         def errors_of(block, weights, span):
-            own = None if parents is None else parents[span]
-            association = associate(block, partition, own, cells.temperature)
-            values = cells.coefficients.blend(association, cells.project(block))
-            wrong = np.square(targets[span] - centre - values)
-            return (association * weights) @ wrong
+            share = associated(block, np.ones_like(weights), span)
+            values = fitted.coefficients.blend(share, cells.project(block))
+            return (weights * share) @ np.square(targets[span] - centre - values)
 
-        errors = rows.reduce(errors_of, len(partition.codebook))
+        errors = rows.reduce(errors_of, n_cells)
         errors = as_held_out(errors, sums.weight, self.held_out_error)
-        return replace(cells, errors=errors)
+        return replace(fitted, errors=errors)
 
     def axes(self, rows):
         """Directions of the slopes, see `slope_axes`; none for constants."""

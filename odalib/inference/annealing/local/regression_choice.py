@@ -1,6 +1,7 @@
 """Choosing how cells regress by what predicts rows held out best."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -141,7 +142,7 @@ class _Round:
     weights : array of shape (n,)
     """
 
-    settings: object
+    settings: Any
     errors: np.ndarray
     weights: np.ndarray
 
@@ -151,7 +152,8 @@ class _Round:
         weights = np.concatenate([fold.held_out.weights for fold in folds])
         warmths = WARMTHS if spec.blend else (None,)
         ridges = RIDGES if spec.ridge is None else (spec.ridge,)
-        best, least = None, np.inf
+        best: tuple[Any, ...] = ()
+        least = np.inf
         for warmth in warmths:
             wrong = [trial.errors(spec, warmth, ridges) for trial in trials]
             for place, ridge in enumerate(ridges):

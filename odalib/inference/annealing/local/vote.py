@@ -67,7 +67,7 @@ class Vote(Cells):
     within: np.ndarray | None
     spread: float
     weight: float
-    trial: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    trial: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
 
     @cached_property
     def precision(self):
@@ -86,7 +86,7 @@ class Vote(Cells):
         """Temperature of the vote, in units of its divergence."""
         spread = self.spread
         if self.precision is not None:
-            spread = float(np.einsum("ij,ij->", self.precision, self.within))
+            spread = float(np.trace(self.precision @ self.within))
         # Where rows equal their codevectors, any temperature says the same of them.
         return (spread or 1.0) / self.coldness
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -154,8 +155,8 @@ class _Candidate:
 
     loss: float
     size: int
-    spec: object
-    ballots: list
+    spec: Any
+    ballots: list[Any]
 
     def refined(self):
         """Take the best coldness between those tried."""
@@ -202,7 +203,7 @@ def _polished(trials, start, spec):
         n_passes=PASSES[-1],
         polish_coldness=start.spec.coldness,
     )
-    ballots = {passes: [] for passes in PASSES}
+    ballots: dict[int, list[_Ballot]] = {passes: [] for passes in PASSES}
     for trial in trials:
         partition = trial.partition(start.size)
         vote = trial.vote(partition, spec)
