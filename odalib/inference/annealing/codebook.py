@@ -48,6 +48,13 @@ class Codebook:
         """Index of the codevectors of a group; of all for None."""
         return slice(None) if group is None else np.flatnonzero(self.groups == group)
 
+    @property
+    def width(self):
+        """Largest number of codevectors of a group."""
+        if self.groups is None:
+            return len(self)
+        return int(np.unique(self.groups, return_counts=True)[1].max())
+
     def moved(self, points, weights):
         """Codebook of the same groups at other points, with other weights."""
         return Codebook(points, weights, self.groups)
@@ -158,7 +165,7 @@ def collect_moments(rows, divergence, codebook, temperature, multipliers=None):
             rows.group(span),
         )
 
-    return Moments(*rows.reduce_cells(on_block, len(codebook)))
+    return Moments(*rows.reduce_cells(on_block, len(codebook), codebook.width))
 
 
 def block_moments(divergence, codebook, temperature):
@@ -207,7 +214,7 @@ def assign(rows, divergence, codebook):
         labels, affinity = kernels.nearest(block, gradients[members], offsets[members])
         return np.arange(len(codebook))[members][labels], affinity
 
-    labels, affinity = zip(*rows.map(on_block, len(codebook)), strict=True)
+    labels, affinity = zip(*rows.map(on_block, codebook.width), strict=True)
     return np.concatenate(labels), np.concatenate(affinity)
 
 
@@ -216,10 +223,11 @@ def collect_cells(rows, labels, n_codevectors):
 
     def on_block(block, weights, span):
         members, own = cells_of_block(rows, labels, span)
-        size = n_codevectors if isinstance(members, slice) else len(members)
+        size = len(range(n_codevectors)[members])
         return members, kernels.cell_sums(block, weights, own, size)
 
-    return CellSums(*rows.reduce_cells(on_block, n_codevectors))
+    width = n_codevectors if rows.groups is None else 1
+    return CellSums(*rows.reduce_cells(on_block, n_codevectors, width))
 
 
 def cells_of_block(rows, labels, span):
@@ -232,7 +240,9 @@ def cells_of_block(rows, labels, span):
     """
     if rows.groups is None:
         return slice(None), labels[span]
-    return np.unique(labels[span], return_inverse=True)
+    own = labels[span]
+    first = int(own.min())
+    return slice(first, int(own.max()) + 1), own - first
 
 
 def divergence_between(divergence, moved, codebook):

@@ -112,8 +112,25 @@ def draw_sample(X, row_weights, importance, uniforms, size, groups=None):
     if len(first) > size:
         order = np.argpartition(-priority, size)
         kept, threshold = order[:size], priority[order[size]]
-    kept = kept[np.argsort(first[kept])]
-    return first[kept], np.maximum(weights[kept], threshold / importance[kept])
+    sampled = np.maximum(weights[kept], threshold / importance[kept])
+    if groups is not None:
+        missed, total = _of_missed_groups(groups[first], priority, weights, kept)
+        kept, sampled = np.append(kept, missed), np.append(sampled, total)
+    order = np.argsort(first[kept])
+    return first[kept[order]], sampled[order]
+
+
+def _of_missed_groups(groups, priority, weights, kept):
+    """Row of the largest priority of each group that a sample missed.
+
+    It stands for all rows of its group.
+    """
+    codes, which = np.unique(groups, return_inverse=True)
+    is_missed = np.bincount(which[kept], minlength=len(codes)) == 0
+    candidates = np.flatnonzero(is_missed[which])
+    order = candidates[np.argsort(-priority[candidates], kind="stable")]
+    _, best = np.unique(which[order], return_index=True)
+    return order[best], np.bincount(which, weights)[is_missed]
 
 
 def distinct_rows(X, row_weights, groups=None):

@@ -25,8 +25,9 @@ OVERSHOOT, LEAST_OVERSHOOT, EXTRA = 2.0, 1.5, 5
 SAMPLE_SIZE = 10_000
 # Levels after merging down, to zero temperature for all that matters.
 COOL_LEVELS, COOL_FACTOR = 4, 0.5
-# Hard assignment steps on the sample, and on all rows after it.
-HARD_STEPS, FULL_STEPS = 300, 100
+# Hard assignment steps on the sample, and on all rows after it; of fits that are not
+# to be thorough, and of those whose cells will have children, which count.
+HARD_STEPS, FULL_STEPS, QUICK_STEPS, INNER_STEPS = 300, 100, 8, 1
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,10 @@ def _refine(whole, problem, partition, settings, solution, axis):
         partition = harden(problem, start, wanted, HARD_STEPS, tol)
         partition = exchange(problem, partition, tol, random)
         n_steps += partition.n_steps
-    if whole is problem:
+    if not settings.thorough:
+        n_last = QUICK_STEPS if settings.finer is None else INNER_STEPS
+        partition = harden(whole, partition.codebook, wanted, n_last, tol)
+    elif whole is problem:
         # Until no row moves: then every codevector is nearest to some row.
         partition = harden(problem, partition.codebook, wanted, HARD_STEPS, 0.0)
     else:
@@ -181,7 +185,7 @@ def _refine(whole, problem, partition, settings, solution, axis):
         temperature=temperature,
         hierarchy=codebooks,
         n_passes=solution.n_passes + n_steps,
-        converged=solution.converged and partition.converged,
+        converged=solution.converged and (partition.converged or not settings.thorough),
         stop_reason=stop_reason,
         plateau_strength=strength,
     )
@@ -267,7 +271,8 @@ def _anneal(problem, settings, on_level):
         cooled, codebook = cool(problem, codebook, levels[-1], COOL_FACTOR, COOL_LEVELS)
         # The order decides which cells an exchange draws.
         codebook = codebook.ordered(growth.axis)
-        partition = harden(problem, codebook, wanted, HARD_STEPS, settings.tol)
+        n_hard = HARD_STEPS if settings.thorough else QUICK_STEPS
+        partition = harden(problem, codebook, wanted, n_hard, settings.tol)
         n_passes += 2 * COOL_LEVELS + partition.n_steps
         finishes.append((levels if choose else levels + cooled, partition))
     levels, partition = min(finishes, key=lambda finish: finish[1].distortion)

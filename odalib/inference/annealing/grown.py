@@ -47,6 +47,10 @@ def fit_layers(batch, settings, n_jobs=1, on_level=None):
     parents = None
     for depth, level in enumerate(settings.bound_to(batch.rows).chain):
         seen = replace(batch, rows=level.view(batch.rows))
+        if settings.finer is not None:
+            # Cells of a tree are many and small; its leaves are not the place to
+            # look for the last percent.
+            level = replace(level, thorough=False)
         level = level.local_models.tuned(seen, level, n_jobs)
         build = _Builder(batch, seen, level, parents, depth, n_jobs)
 

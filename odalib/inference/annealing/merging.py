@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from odalib.inference.annealing.codebook import Codebook
+from odalib.inference.annealing.bregman import tangent_planes
+from odalib.inference.annealing.pairs import Pairs
 
 __all__ = [
     "distortion_rise",
@@ -26,9 +27,10 @@ def merge_close(codebook, divergence, threshold):
         Which codevector of the result each one went into.
     """
 
-    def costs(codebook, index=None):
-        gradients, offsets = codebook.planes(divergence)
-        values, points = codebook.phi(divergence), codebook.inside(divergence)
+    def costs(points, weights, mean, index=None):
+        gradients, offsets = tangent_planes(divergence, points, mean)
+        points = divergence.interior(points, mean)
+        values = divergence.phi(points)
         if index is None:
             return _between(values, offsets, gradients, points)
         return np.minimum(
@@ -70,10 +72,11 @@ def merge_down(codebook, divergence, n_codevectors):
     Returns as `merge_close`.
     """
 
-    def costs(codebook, index=None):
+    def costs(points, weights, mean, index=None):
+        points = divergence.interior(points, mean)
         if index is None:
-            return distortion_rise(codebook, divergence)
-        return _rises(codebook, divergence, [index])[0]
+            return _all_rises(points, weights, divergence)
+        return _rises(points, weights, divergence, [index])[0]
 
     return _agglomerate(codebook, costs, n_left=n_codevectors)
 
@@ -83,23 +86,28 @@ def distortion_rise(codebook, divergence):
 
     Infinite on the diagonal, and for codevectors of two groups.
     """
-    n_codevectors = len(codebook)
-    step = max(1, PAIR_ELEMENTS // codebook.points.size)
-    starts = range(0, n_codevectors, step)
-    rises = np.concatenate(
-        [
-            _rises(codebook, divergence, range(i, min(i + step, n_codevectors)))
-            for i in starts
-        ]
-    )
+    points = codebook.inside(divergence)
+    rises = _all_rises(points, codebook.weights, divergence)
     _part(rises, codebook.groups)
     return rises
 
 
-def _rises(codebook, divergence, indices):
+def _all_rises(points, weights, divergence):
+    """Rises of all pairs, a few codevectors at a time."""
+    n_codevectors = len(points)
+    step = max(1, PAIR_ELEMENTS // points.size)
+    starts = range(0, n_codevectors, step)
+    return np.concatenate(
+        [
+            _rises(points, weights, divergence, range(i, min(i + step, n_codevectors)))
+            for i in starts
+        ]
+    )
+
+
+def _rises(points, weights, divergence, indices):
     """``w_i phi(mu_i) + w_j phi(mu_j) - (w_i + w_j) phi(mu_ij)`` for rows i."""
-    indices, weights = list(indices), codebook.weights
-    points = codebook.inside(divergence)
+    indices = list(indices)
     sums = weights[indices, np.newaxis] + weights
     share = (weights[indices, np.newaxis] / sums)[..., np.newaxis]
     merged = share * points[indices, np.newaxis] + (1.0 - share) * points
@@ -110,40 +118,19 @@ def _rises(codebook, divergence, indices):
 
 def _agglomerate(codebook, costs, *, threshold=np.inf, n_left=1):
     """Merge the cheapest pair until none costs less, or ``n_left`` are left."""
-    n_codevectors = len(codebook)
-    groups = np.arange(n_codevectors)
-    n_alive = n_codevectors
-    if n_alive <= n_left:
-        return codebook, groups
-    table = costs(codebook)
-    _part(table, codebook.groups)
-    if not table.min() < threshold:
-        return codebook, groups
-    points, weights = codebook.points.copy(), codebook.weights.copy()
-    alive = np.ones(n_codevectors, dtype=bool)
-    while n_alive > n_left:
-        # Sorted, since the two entries of a pair differ by rounding.
-        kept, gone = sorted(divmod(int(table.argmin()), n_codevectors))
-        if not table[kept, gone] < threshold:
+    into = np.arange(len(codebook))
+    if len(codebook) <= n_left:
+        return codebook, into
+    pairs = Pairs(codebook, costs)
+    while pairs.n_left > n_left:
+        kept, gone, cost = pairs.cheapest()
+        if not cost < threshold:
             break
-        weight = weights[kept] + weights[gone]
-        points[kept] = (
-            weights[kept] * points[kept] + weights[gone] * points[gone]
-        ) / weight
-        weights[kept], weights[gone] = weight, 0.0
-        groups[groups == gone] = kept
-        alive[gone] = False
-        n_alive -= 1
-        if n_alive == n_left:
-            break
-        table[gone] = table[:, gone] = np.inf
-        row = np.where(alive, costs(Codebook(points, weights), kept), np.inf)
-        if codebook.groups is not None:
-            row[codebook.groups != codebook.groups[kept]] = np.inf
-        row[kept] = np.inf
-        table[kept] = table[:, kept] = row
-    merged = codebook.moved(points, weights).select(alive)
-    return merged, (np.cumsum(alive) - 1)[groups]
+        pairs.merge(kept, gone)
+        into[into == gone] = kept
+    alive = pairs.alive
+    merged = codebook.moved(pairs.points, pairs.weights).select(alive)
+    return merged, (np.cumsum(alive) - 1)[into]
 
 
 def _part(table, groups):

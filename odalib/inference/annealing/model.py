@@ -114,7 +114,8 @@ class Model:
         if n_codevectors == self.quantiser.n_codevectors:
             return self
         largest = len(self.hierarchy[0])
-        least = len(self.hierarchy[-1])
+        groups = self.codebook.groups
+        least = 1 if groups is None else len(np.unique(groups))
         if not least <= n_codevectors <= largest:
             raise ValueError(
                 f"{name}={n_codevectors} is not on the path, which holds {least} to "

@@ -131,7 +131,7 @@ class RowBlocks:
         )
         return reduce(add, parts)
 
-    def reduce_cells(self, function, n_codevectors):
+    def reduce_cells(self, function, n_codevectors, width=None):
         """Sum by codevector of ``function(rows, row_weights, span)`` over the blocks.
 
         Parameters
@@ -140,6 +140,8 @@ class RowBlocks:
             Returns the codevectors that the block concerns, as an index, and a tuple
             of arrays over them or of numbers.
         n_codevectors : int
+        width : int, default=None
+            Largest number of codevectors that concern a block; None for all.
 
         Returns
         -------
@@ -147,7 +149,7 @@ class RowBlocks:
         """
         parts = self.map(
             lambda rows, span: function(rows, self.row_weights[span], span),
-            n_codevectors,
+            width or n_codevectors,
         )
         return scatter_add(parts, n_codevectors)
 
@@ -203,7 +205,8 @@ def scatter_add(parts, n_codevectors):
     -------
     sums : tuple of arrays over all codevectors, or of numbers
     """
-    if isinstance(parts[0][0], slice):
+    first = parts[0][0]
+    if isinstance(first, slice) and first == slice(None):
         columns = zip(*(sums for _, sums in parts), strict=True)
         return tuple(reduce(add, column) for column in columns)
     indices, sums = zip(*parts, strict=True)

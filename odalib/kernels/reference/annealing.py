@@ -9,6 +9,7 @@ contiguous memory. Rows are a dense float64 array or a CSR matrix.
 """
 
 import numpy as np
+import scipy.sparse as sp
 
 __all__ = [
     "cell_axis_sums",
@@ -193,18 +194,11 @@ def entry_owners(rows):
 
 def cell_sums(rows, row_weights, labels, n_codevectors):
     """Weight and weighted sum of the rows of every cell: (K,) and (K, d)."""
-    n_features = rows.shape[1]
-    if isinstance(rows, np.ndarray):
-        entries = labels[:, np.newaxis] * n_features + np.arange(n_features)
-        values = rows * row_weights[:, np.newaxis]
-    else:
-        owner = entry_owners(rows)
-        entries = labels[owner] * n_features + rows.indices
-        values = rows.data * row_weights[owner]
-    total = np.bincount(
-        entries.ravel(), values.ravel(), minlength=n_codevectors * n_features
+    n_rows = rows.shape[0]
+    indicator = sp.csc_array(
+        (row_weights, labels, np.arange(n_rows + 1)), shape=(n_codevectors, n_rows)
     )
-    return (
-        np.bincount(labels, row_weights, minlength=n_codevectors),
-        total.reshape(n_codevectors, n_features),
-    )
+    total = indicator @ rows
+    if sp.issparse(total):
+        total = total.toarray()
+    return np.bincount(labels, row_weights, minlength=n_codevectors), total

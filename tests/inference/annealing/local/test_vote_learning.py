@@ -136,8 +136,7 @@ def trial_losses(vote, batch, partition, parents):
                 vote.decision,
             )
             loss = -log_probabilities(votes)[batch.targets[n]]
-            # A class that the cell does not know tells nothing of the temperature.
-            total += batch.weights[n] * loss if np.isfinite(loss) else 0.0
+            total += batch.weights[n] * loss
         losses.append(total)
     return losses
 

@@ -1,0 +1,217 @@
+"""Polish: a step along the natural gradient of the log likelihood of the classes."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from odalib.inference.annealing import rows as module
+from odalib.inference.annealing.batch import Batch
+from odalib.inference.annealing.codebook import Codebook
+from odalib.inference.annealing.divergences import Mahalanobis, as_divergence
+from odalib.inference.annealing.fit import fit_rows
+from odalib.inference.annealing.local.base import Partition
+from odalib.inference.annealing.local.class_vote import ClassVote
+from odalib.inference.annealing.local.polish import polish_pass
+from odalib.inference.annealing.rows import RowBlocks
+from tests.oracles.divergences import CLOSED_FORMS, CURVATURES, draw_rows
+from tests.oracles.votes import class_votes, log_probabilities, pulls
+
+from ..problems import make_settings, random_codebook
+
+names = pytest.mark.parametrize("name", CLOSED_FORMS)
+CLASSES, TEMPERATURE = np.array([1, 0, 0, 2, 1]), 0.7
+
+
+def votes_of(name, n_rows=25, seed=0):
+    """Rows, weights, their classes, and codevectors of three classes."""
+    x, random = draw_rows(name, n_rows, 2, seed), np.random.default_rng(seed)
+    plain = random_codebook(draw_rows(name, 20, 2, seed), len(CLASSES), seed)
+    codebook = Codebook(plain.points, plain.weights, CLASSES)
+    return (
+        x,
+        random.uniform(0.3, 2.0, n_rows),
+        random.integers(3, size=n_rows),
+        codebook,
+    )
+
+
+def log_likelihood(d, x, weights, y, points, shares, temperature=TEMPERATURE):
+    """``sum w log p(c | x)``, row by row."""
+    total = 0.0
+    for row, weight, truth in zip(x, weights, y, strict=True):
+        apart = [d(row, mu) for mu in points]
+        votes = class_votes(apart, shares, CLASSES, 3, temperature, "bayes")
+        total += weight * log_probabilities(votes)[truth]
+    return total
+
+
+def associations(d, x, weights, y, codebook):
+    """Weighted associations of rows with codevectors: of their class, and all."""
+    q, p = [], []
+    for row, weight, truth in zip(x, weights, y, strict=True):
+        apart = [d(row, mu) for mu in codebook.points]
+        own, every = pulls(apart, codebook.weights, CLASSES, truth, TEMPERATURE)
+        q.append(weight * np.array(own))
+        p.append(weight * np.array(every))
+    return np.array(q).T, np.array(p).T
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix], ids=["", "csr"])
+@names
+def test_step_by_its_equations(name, layout, monkeypatch):
+    """``sum (q - p)(x - mu) / (sum (q - p) + 2 max(sum q, sum p))``, in blocks."""
+    monkeypatch.setattr(module, "MAX_BLOCK", 4)
+    x, weights, y, codebook = votes_of(name)
+    divergence, rows = as_divergence(name), RowBlocks(layout(x), weights)
+    polished = polish_pass(rows, y, codebook, divergence, TEMPERATURE)
+    q, p = associations(CLOSED_FORMS[name], x, weights, y, codebook)
+    shares = []
+    for i, mu in enumerate(codebook.points):
+        held = 2.0 * max(q[i].sum(), p[i].sum())
+        pull = (q[i] - p[i]) @ (x - mu)
+        moved = mu + pull / ((q[i] - p[i]).sum() + held)
+        np.testing.assert_allclose(polished.points[i], moved, rtol=1e-9)
+        factor = (q[i].sum() + held) / (p[i].sum() + held)
+        shares.append(codebook.weights[i] * factor)
+    shares = np.array(shares) / np.sum(shares)
+    np.testing.assert_allclose(polished.weights, shares, rtol=1e-10)
+    np.testing.assert_array_equal(polished.groups, CLASSES)
+
+
+@names
+def test_direction_is_the_natural_gradient(name):
+    """Against central differences of the log likelihood.
+
+    ``sum (q - p)(x - mu) = T H^-1 dL / dmu`` with H the Hessian of phi, and
+    ``sum (q - p) = dL / d log rho``.
+    """
+    x, weights, y, codebook = votes_of(name)
+    d, step = CLOSED_FORMS[name], 1e-5
+    q, p = associations(d, x, weights, y, codebook)
+
+    def differentiate(array, index, value):
+        sides = []
+        for sign in (1.0, -1.0):
+            changed = array.copy()
+            changed[index] = array[index] + sign * step * value
+            sides.append(changed)
+        return sides
+
+    for i, mu in enumerate(codebook.points):
+        gradient = np.array(
+            [
+                np.diff(
+                    [
+                        log_likelihood(d, x, weights, y, points, codebook.weights)
+                        for points in differentiate(codebook.points, (i, j), -1.0)
+                    ]
+                )[0]
+                / (2.0 * step)
+                for j in range(2)
+            ]
+        )
+        natural = TEMPERATURE * gradient / CURVATURES[name](mu)
+        np.testing.assert_allclose(
+            (q[i] - p[i]) @ (x - mu), natural, rtol=2e-5, atol=1e-7
+        )
+        ends = [
+            log_likelihood(d, x, weights, y, codebook.points, shares)
+            for shares in differentiate(codebook.weights, i, -codebook.weights[i])
+        ]
+        slope = np.diff(ends)[0] / (2.0 * step)
+        assert (q[i] - p[i]).sum() == pytest.approx(slope, rel=2e-5, abs=1e-7)
+
+
+@given(
+    name=st.sampled_from(list(CLOSED_FORMS)),
+    temperature=st.sampled_from([0.05, 0.7, 10.0]),
+    seed=st.integers(0, 999),
+)
+def test_polish_climbs(name, temperature, seed):
+    """The likelihood of the classes, pass by pass, with weights that stay shares."""
+    x, weights, y, codebook = votes_of(name, seed=seed)
+    divergence, rows = as_divergence(name), RowBlocks(x, weights)
+    path = [codebook]
+    for _ in range(4):
+        path.append(polish_pass(rows, y, path[-1], divergence, temperature))
+    for book in path:
+        assert (book.weights > 0.0).all()
+        assert book.weights.sum() == pytest.approx(1.0, rel=1e-12)
+        assert book.groups is CLASSES
+        divergence.check_domain(book.points)
+    heights = [
+        log_likelihood(
+            CLOSED_FORMS[name], x, weights, y, book.points, book.weights, temperature
+        )
+        for book in path
+    ]
+    assert (np.diff(heights) >= -1e-9 * np.abs(heights[:-1])).all()
+    assert heights[-1] > heights[0]
+
+
+def test_polish_in_a_metric_is_that_of_transformed_rows():
+    """The step does not see the Hessian: rows times L, for the precision L L'."""
+    x, weights, y, codebook = votes_of("squared_euclidean")
+    factor = np.array([[1.5, 0.0], [0.4, 0.7]])
+    metric = Mahalanobis(factor @ factor.T)
+    one = polish_pass(RowBlocks(x, weights), y, codebook, metric, TEMPERATURE)
+    turned = codebook.moved(codebook.points @ factor, codebook.weights)
+    other = polish_pass(
+        RowBlocks(x @ factor, weights),
+        y,
+        turned,
+        as_divergence("squared_euclidean"),
+        TEMPERATURE,
+    )
+    np.testing.assert_allclose(one.points @ factor, other.points, rtol=1e-10)
+    np.testing.assert_allclose(one.weights, other.weights, rtol=1e-10)
+
+
+def test_nothing_moves_where_all_rows_are_of_one_class():
+    x, weights, _, codebook = votes_of("squared_euclidean")
+    alone = Codebook(codebook.points, codebook.weights, np.full(5, 3))
+    polished = polish_pass(
+        RowBlocks(x, weights),
+        np.full(25, 3),
+        alone,
+        as_divergence("squared_euclidean"),
+        TEMPERATURE,
+    )
+    np.testing.assert_allclose(polished.points, alone.points, rtol=1e-12)
+    np.testing.assert_allclose(polished.weights, alone.weights, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shrinkage", [None, 0.3])
+def test_a_fit_is_polished_as_often_as_chosen(shrinkage):
+    """In the metric of the vote, at the temperature of the polish."""
+    x, weights, y, _ = votes_of("squared_euclidean", 60)
+    x = x + np.array([20.0, -9.0])
+    solution = fit_rows(x, weights, make_settings(n_codevectors=6), groups=y)
+    partition = Partition(solution.divergence, solution.codebook, solution.shift)
+    spec = ClassVote(
+        ("bayes",),
+        np.inf,
+        True,
+        shrinkage,
+        coldness=9.0,
+        n_passes=3,
+        polish_coldness=1.5,
+    )
+    batch = Batch(x, weights, y)
+    vote = spec.begin(batch, partition, None, 1)
+    metric = solution.divergence if shrinkage is None else Mahalanobis(vote.precision)
+    spread = vote.spread if shrinkage is None else np.sum(vote.precision * vote.within)
+    expected = [solution.codebook]
+    rows = RowBlocks(x, weights, solution.shift)
+    for _ in range(3):
+        expected.append(polish_pass(rows, y, expected[-1], metric, spread / 1.5))
+    books = list(spec.polished(batch, partition, vote, 1))
+    assert len(books) == 3
+    for book, same in zip(books, expected[1:], strict=True):
+        np.testing.assert_allclose(book.points, same.points, rtol=1e-12)
+    finished = spec.finish(batch, partition, vote, 1)
+    np.testing.assert_array_equal(finished.points, books[-1].points)
+    untouched = ClassVote(("bayes",), 0.0, False).finish(batch, partition, vote, 1)
+    assert untouched is solution.codebook
