@@ -128,7 +128,8 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
     codevector_classes_ : ndarray of shape (n_codevectors,)
         Class of each codevector.
     codevector_weights_ : ndarray of shape (n_codevectors,)
-        Share of the rows of each codevector; they sum to one.
+        Weight of each codevector in the vote; they sum to one. Shares of the rows,
+        until they are polished.
     decision_ : {'nearest', 'bayes'}
         What was chosen.
     temperature_ : float
@@ -238,11 +239,17 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         self.verbose = verbose
 
     codevectors_ = fitted_attribute("tree.finest.points", "Codevectors.")
-    codevector_weights_ = fitted_attribute("quantiser.weights", "Shares of the rows.")
+    codevector_weights_ = fitted_attribute("quantiser.weights", "Weights in the vote.")
     decision_ = fitted_attribute("tree.finest.cells.decision", "What was chosen.")
     vote_temperature_ = fitted_attribute(
         "tree.finest.cells.temperature", "Temperature of the vote."
     )
+
+    @property
+    def tree_(self):
+        """Codevectors of all resolutions, their parents, weights and classes."""
+        check_is_fitted(self)
+        return self._state.model.summary.labelled(self._labels)
 
     @property
     def metric_(self):

@@ -1,5 +1,6 @@
-"""Pictures of fitted estimators; they need matplotlib (``odalib[plot]``)."""
+"""Fitted estimators as pictures, which need matplotlib (``odalib[plot]``), and text."""
 
 from odalib.inspection.annealing_path import AnnealingPathDisplay
+from odalib.inspection.tree_text import export_text
 
-__all__ = ["AnnealingPathDisplay"]
+__all__ = ["AnnealingPathDisplay", "export_text"]

@@ -5,6 +5,7 @@ from inspect import signature
 from numbers import Integral
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 __all__ = ["last_step", "level_of", "numbers_to_try", "path_parameter"]
@@ -56,7 +57,7 @@ def level_of(estimator, name, number):
     return estimator.at(**{name: number})
 
 
-def numbers_to_try(estimator, parameter, values):
+def numbers_to_try(estimator, parameter, values, y):
     """Return the numbers of codevectors in rising order.
 
     Parameters
@@ -65,8 +66,10 @@ def numbers_to_try(estimator, parameter, values):
     parameter : str
         As `path_parameter` gives it.
     values : iterable of int or None
-        None for all up to that of the estimator, or to its ``max_clusters`` where
-        that is None.
+        None for all up to that of the estimator, or to its ``max_clusters`` or
+        ``max_codevectors`` where that is None; a classifier has one for each class.
+    y : array-like or None
+        Labels, of a classifier.
 
     Raises
     ------
@@ -77,9 +80,10 @@ def numbers_to_try(estimator, parameter, values):
         return _positive_integers(values, "values")
     last, name = last_step(estimator), parameter.rpartition("__")[2]
     if getattr(last, name) is None:
-        name = "max_clusters"
+        name = name.replace("n_", "max_", 1)
     (largest,) = _positive_integers([getattr(last, name)], name)
-    return list(range(1, largest + 1))
+    least = len(np.unique(y)) if is_classifier(estimator) else 1
+    return list(range(min(least, largest), largest + 1))
 
 
 def _positive_integers(values, name):

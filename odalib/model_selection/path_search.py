@@ -55,7 +55,8 @@ class PathSearchCV(BestEstimatorMixin, MetaEstimatorMixin, BaseEstimator):
         pipeline. Clones of it are fitted; it stays as it is.
     values : array-like of int, default=None
         Numbers to try. None tries every one from 1 to the number that the estimator
-        is set to, or to its ``max_clusters`` where that is None.
+        is set to, or to its ``max_clusters`` or ``max_codevectors`` where that is
+        None; for a classifier, from the number of classes on.
     scoring : str or callable, default=None
         Name of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)``,
         without ``y`` where `fit` is given none; larger is better. None takes the
@@ -202,8 +203,8 @@ class PathSearchCV(BestEstimatorMixin, MetaEstimatorMixin, BaseEstimator):
             Where some folds could not be fitted.
         """
         parameter = path_parameter(self.estimator)
-        numbers = numbers_to_try(self.estimator, parameter, self.values)
         X, y = indexable(X, y)
+        numbers = numbers_to_try(self.estimator, parameter, self.values, y)
         routed = self._route(params)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         splits = list(cv.split(X, y, **routed.splitter.split))

@@ -78,15 +78,17 @@ class Codebook:
     def ordered(self, axis):
         """Codevectors in the order of their projections on an axis.
 
-        An order that rounding does not decide, so that equivalent fits number
-        their codevectors alike.
+        Group by group, in the order of the projections of their means: an order that
+        neither rounding nor the names of groups decide, so that equivalent fits
+        number their codevectors alike.
         """
         projections = self.points @ axis
         if self.groups is None:
-            order = np.argsort(projections, kind="stable")
-        else:
-            order = np.lexsort((projections, self.groups))
-        return self._take(order)
+            return self._take(np.argsort(projections, kind="stable"))
+        _, which = np.unique(self.groups, return_inverse=True)
+        weight = np.bincount(which, self.weights)
+        middle = np.bincount(which, self.weights * projections) / weight
+        return self._take(np.lexsort((projections, self.groups, middle[which])))
 
     def select(self, kept):
         """Codebook of the codevectors in the mask or index array ``kept``."""

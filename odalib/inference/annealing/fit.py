@@ -27,7 +27,7 @@ SAMPLE_SIZE = 10_000
 COOL_LEVELS, COOL_FACTOR = 4, 0.5
 # Hard assignment steps on the sample, and on all rows after it; of fits that are not
 # to be thorough, and of those whose cells will have children, which count.
-HARD_STEPS, FULL_STEPS, QUICK_STEPS, INNER_STEPS = 300, 100, 8, 1
+HARD_STEPS, FULL_STEPS, QUICK_STEPS, INNER_STEPS = 300, 100, 5, 1
 
 
 @dataclass(frozen=True)

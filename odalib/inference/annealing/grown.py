@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from odalib.inference.annealing.batch import Batch
+from odalib.inference.annealing.census import Census
 from odalib.inference.annealing.codebook import Codebook, collect_cells
 from odalib.inference.annealing.fit import anneal, finish_on
 from odalib.inference.annealing.groups import group_codes, parents_of
-from odalib.inference.annealing.layer import Layer, nearest_child
+from odalib.inference.annealing.layer import Layer, nearest_child, nearest_of_group
 from odalib.inference.annealing.local.base import Partition
-from odalib.inference.annealing.means import CellMeans
 from odalib.inference.annealing.rows import RowBlocks
 from odalib.inference.annealing.schedule import Settings
 
@@ -106,7 +106,7 @@ class _Builder:
     batch: Batch
     seen: Batch
     settings: Settings
-    parents: np.ndarray | None
+    parents: Any
     depth: int
     n_jobs: int
 
@@ -227,17 +227,21 @@ class _Builder:
             self.depth,
             float(self.seen.weights.sum()),
         )
-        if self.settings.features is None:
-            return layer
-        labels = self.labels(layer)
-        means = CellMeans.of(
-            self.batch.rows,
-            self.batch.weights,
-            labels,
-            len(solution.codebook),
-            self.n_jobs,
+        return replace(layer, census=self._census(layer))
+
+    def _census(self, layer):
+        """Count the rows of each codevector, where its weight does not tell."""
+        spec, sees_other = (
+            self.settings.local_models,
+            self.settings.features is not None,
         )
-        return replace(layer, means=means)
+        if not (spec.by_class or sees_other):
+            return None
+        labels, rows = self.labels(layer), self.seen.rows
+        own = nearest_of_group(rows, layer.partition, self.groups, labels, self.n_jobs)
+        n_features = self.batch.rows.shape[1] if sees_other else 0
+        census = Census.empty(len(layer.codebook), n_features)
+        return census.learn(self.batch, labels, own, self.n_jobs)
 
     def labels(self, layer):
         """Cell of every row at this resolution, shape (n,)."""

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from odalib.inference.annealing.bifurcation import covectors_of, normalise, split
+from odalib.inference.annealing.census import Census
 from odalib.inference.annealing.codebook import Codebook, assign, collect_cells
 from odalib.inference.annealing.draws import row_uniforms
 from odalib.inference.annealing.fit import Solution
@@ -21,7 +22,6 @@ from odalib.inference.annealing.lineage import (
     split_of,
 )
 from odalib.inference.annealing.local.base import Cells, Partition
-from odalib.inference.annealing.means import CellMeans
 from odalib.inference.annealing.merging import merge_close, merge_down
 from odalib.inference.annealing.relocate import HALF_STEP, refill_and_exchange
 from odalib.inference.annealing.rows import RowBlocks
@@ -53,8 +53,8 @@ class Layer:
         In shifted coordinates.
     cells : Cells
         Local models.
-    means : CellMeans or None
-        Of the rows as they came, where the codebook is of other features.
+    census : Census or None
+        None where the weights of the codebook tell all.
     depth : int
         Number of coarser resolutions.
     age : float
@@ -73,7 +73,7 @@ class Layer:
     solution: Solution
     codebook: Codebook
     cells: Cells
-    means: CellMeans | None
+    census: Census | None
     depth: int
     age: float
     level_rows: int = 0
@@ -83,9 +83,9 @@ class Layer:
     n_steps: int = 0
 
     @classmethod
-    def begin(cls, settings, solution, cells, means, depth, age):
+    def begin(cls, settings, solution, cells, census, depth, age):
         """Layer that goes on from a fit in memory to rows of some weight."""
-        return cls(settings, solution, solution.codebook, cells, means, depth, age)
+        return cls(settings, solution, solution.codebook, cells, census, depth, age)
 
     def with_settings(self, settings):
         """Layer under other settings; what was bound to rows or chosen stays."""
@@ -146,10 +146,7 @@ class Layer:
         layer = self._opened(seen, parents, groups)
         partition = layer.partition
         labels = nearest_child(rows, replace(partition, shift=None), parents)
-        means = layer.means
-        if means is not None:
-            means = means.learn(batch.rows, batch.weights, labels)
-        layer = replace(layer, means=means)
+        layer = layer._counted(batch, rows, labels, groups)
         if groups is not None:
             known = np.isin(groups, layer.codebook.groups)
             seen, groups, annealed = seen[known], groups[known], annealed[known]
@@ -159,6 +156,14 @@ class Layer:
         cells = layer.cells.learn(seen, partition, parents, self.settings.memory)
         layer = replace(layer, cells=cells)
         return layer._step(annealed, seen.weights, groups), labels
+
+    def _counted(self, batch, rows, labels, groups):
+        """Layer whose census knows some more rows."""
+        if self.census is None:
+            return self
+        partition = replace(self.partition, shift=None)
+        own = nearest_of_group(rows, partition, groups, labels)
+        return replace(self, census=self.census.learn(batch, labels, own))
 
     def _comparable(self, rows):
         """Rows in the coordinates of the codebook."""
@@ -270,7 +275,7 @@ class Layer:
             layer,
             age=min(self.age, INITIAL_AGE),
             cells=self.cells.inherit(lineage),
-            means=None if self.means is None else self.means.inherit(lineage),
+            census=None if self.census is None else self.census.inherit(lineage),
         )
 
     def _bifurcate(self, codebook, axes):
@@ -304,7 +309,32 @@ def nearest_child(rows, partition, parents, n_jobs=1):
     codebook = partition.codebook
     if parents is not None:
         codebook = replace(codebook, groups=parents_of(codebook.groups))
-    weights = np.ones(rows.shape[0])
-    blocks = RowBlocks(rows, weights, partition.shift, n_jobs, parents)
-    labels, _ = assign(blocks, partition.divergence, codebook)
+    return _nearest(rows, replace(partition, codebook=codebook), parents, n_jobs)
+
+
+def nearest_of_group(rows, partition, groups, labels, n_jobs=1):
+    """Nearest codevector of its group for every row, or -1 where that has none.
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+        The shift of the partition is still to be subtracted.
+    partition : Partition
+    groups : array of int of shape (n,) or None
+    labels : array of int of shape (n,)
+        Nearest of all that the row may descend to.
+    n_jobs : int
+    """
+    if groups is None:
+        return labels
+    own = np.full(len(groups), -1)
+    met = np.flatnonzero(np.isin(groups, partition.codebook.groups))
+    if len(met):
+        own[met] = _nearest(rows[met], partition, groups[met], n_jobs)
+    return own
+
+
+def _nearest(rows, partition, groups, n_jobs):
+    blocks = RowBlocks(rows, np.ones(rows.shape[0]), partition.shift, n_jobs, groups)
+    labels, _ = assign(blocks, partition.divergence, partition.codebook)
     return blocks.restore(labels)

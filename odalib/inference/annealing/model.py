@@ -92,9 +92,9 @@ class Model:
         new = Quantiser.of(after, temperature, finest.quantiser.codevectors.dtype)
         labels = nearest_codevectors(before.codebook, after.codebook, after.divergence)
         lineage = merged_into(labels, len(codebook))
-        means = None if finest.means is None else finest.means.inherit(lineage)
+        census = None if finest.census is None else finest.census.inherit(lineage)
         cells = finest.cells.regrouped(lineage, before, after)
-        level = replace(finest, quantiser=new, cells=cells, means=means)
+        level = replace(finest, quantiser=new, cells=cells, census=census)
         return replace(self, tree=Tree((*coarse, level)), codebook=codebook)
 
     def at_size(self, n_codevectors, name="n_clusters"):

@@ -51,8 +51,10 @@ class RowBlocks:
         self.n_rows, self.n_features = X.shape
         self.total_weight = float(row_weights.sum())
         self._X, self._shift, self._index = X, shift, self._order
-        self._sparse = sp.issparse(X)
-        if self._sparse or 8 * X.size <= CACHE_BYTES:
+        # Sparse rows that are shifted are dense, block by block.
+        self._sparse = sp.issparse(X) and shift is None
+        n_bytes = 8 * self.n_rows * self.n_features
+        if self._sparse or (not sp.issparse(X) and n_bytes <= CACHE_BYTES):
             X = X if groups is None else X[self._order]
             self._X, self._shift, self._index = _as_float64(X, shift), None, None
 
@@ -237,6 +239,7 @@ def weighted_mean(X, row_weights):
 def _as_float64(rows, shift):
     """Rows as C-contiguous float64, minus the shift."""
     if shift is not None:
+        rows = rows.toarray() if sp.issparse(rows) else rows
         return np.subtract(rows, shift, dtype=np.float64, order="C")
     if isinstance(rows, np.ndarray):
         return np.ascontiguousarray(rows, dtype=np.float64)

@@ -132,7 +132,7 @@ def restart(state, model, settings):
         settings.chain[-1],
         solution,
         level.cells,
-        level.means,
+        level.census,
         finest.depth,
         state.n_seen,
     )

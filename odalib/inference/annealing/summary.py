@@ -1,6 +1,7 @@
 """The tree of codevectors, as users read it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,16 +25,15 @@ class AnnealingTree:
     level : ndarray of int of shape (n_nodes,)
         0 for the root, and r for the codevectors of the r-th resolution.
     n_samples : ndarray of shape (n_nodes,)
-        Weight of the rows seen.
+        Weight of the rows that passed.
     codevectors : list of ndarray of shape (n_codevectors of a level, n_features of it)
         In the features of each resolution.
     points : list of ndarray of shape (n_codevectors of a level, n_features of X)
         Mean rows of each.
     temperature : list of float
         At which each resolution ended, in units of its divergence.
-    class_codes : list of ndarray of int, or None
-        For a classifier: which class each codevector stands for, by the number that it
-        has in the order in which classes were met.
+    classes : list of ndarray, or None
+        For a classifier: class that each codevector stands for.
     """
 
     parent: np.ndarray
@@ -42,7 +42,7 @@ class AnnealingTree:
     codevectors: list[np.ndarray]
     points: list[np.ndarray]
     temperature: list[float]
-    class_codes: list[np.ndarray] | None
+    classes: Any
 
     @classmethod
     def of(cls, tree, n_seen):
@@ -53,7 +53,7 @@ class AnnealingTree:
             above + level.parents
             for above, level in zip(first, tree.levels, strict=True)
         ]
-        weights = [n_seen * level.quantiser.weights for level in tree.levels]
+        weights = [level.n_samples(n_seen) for level in tree.levels]
         classes = None
         if tree.finest.settings.local_models.by_class:
             classes = [level.quantiser.groups % MAX_CLASSES for level in tree.levels]
@@ -64,8 +64,12 @@ class AnnealingTree:
             codevectors=[level.quantiser.codevectors for level in tree.levels],
             points=[level.points for level in tree.levels],
             temperature=[level.quantiser.temperature for level in tree.levels],
-            class_codes=classes,
+            classes=classes,
         )
+
+    def labelled(self, labels):
+        """Tree whose classes are the labels of a user, by their codes."""
+        return replace(self, classes=[labels[codes] for codes in self.classes])
 
     @property
     def n_nodes(self):

@@ -5,9 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
+from odalib.inference.annealing.census import Census
 from odalib.inference.annealing.groups import parents_of
 from odalib.inference.annealing.local.base import Cells, Partition
-from odalib.inference.annealing.means import CellMeans
 from odalib.inference.annealing.quantiser import Quantiser
 from odalib.inference.annealing.schedule import Settings
 
@@ -23,19 +23,19 @@ class TreeLevel:
     settings : Settings
     quantiser : Quantiser
     cells : Cells
-    means : CellMeans or None
+    census : Census or None
     """
 
     settings: Settings
     quantiser: Quantiser
     cells: Cells
-    means: CellMeans | None
+    census: Census | None
 
     @classmethod
     def of_layer(cls, layer, dtype):
         """Level that publishes a layer."""
         quantiser = Quantiser.of(layer.partition, layer.solution.temperature, dtype)
-        return cls(layer.settings, quantiser, layer.cells, layer.means)
+        return cls(layer.settings, quantiser, layer.cells, layer.census)
 
     @property
     def partition(self):
@@ -58,9 +58,16 @@ class TreeLevel:
     @property
     def points(self):
         """Codevectors in the features of the rows as they came, shape (K, d)."""
-        if self.means is None:
-            return self.quantiser.codevectors
-        return self.means.points.astype(self.quantiser.codevectors.dtype)
+        points = self.quantiser.codevectors
+        if self.census is None or self.settings.features is None:
+            return points
+        return self.census.points.astype(points.dtype)
+
+    def n_samples(self, n_seen):
+        """Weight of the rows that were nearest to each codevector, shape (K,)."""
+        if self.census is None:
+            return n_seen * self.quantiser.weights
+        return self.census.descended
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ import scipy.sparse as sp
 from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.codebook import Codebook
 from odalib.inference.annealing.grown import fit_layers
+from odalib.inference.annealing.local.base import Partition
 from odalib.inference.annealing.model import Model
-from odalib.inference.annealing.path import AnnealingPath, Level
+from odalib.inference.annealing.path import Level
 from odalib.inference.annealing.quantiser import Quantiser
 from tests.oracles.divergences import CLOSED_FORMS, draw_rows
 
@@ -39,7 +40,7 @@ def test_every_size_up_to_that_of_the_fit(name):
             == size
         )
         assert smaller.quantiser.weights.sum() == pytest.approx(1.0, rel=1e-12)
-        assert smaller.path is model.path
+        assert smaller.solution is model.solution
         distortions.append(smaller.quantiser.assign(x, 1)[1].mean())
     assert (np.diff(distortions) < 0.0).all()
     one = model.at_size(1).quantiser.codevectors
@@ -82,7 +83,7 @@ def with_sizes(model, sizes):
             n_samples=0.0,
         )
         levels.append(level)
-    return replace(model, path=AnnealingPath(levels, None))
+    return replace(model, solution=replace(model.solution, levels=levels))
 
 
 @pytest.mark.parametrize(
@@ -132,9 +133,8 @@ def quantiser_of(name, shift=None, temperature=0.7):
     x = draw_rows(name, 30, 2, 0)
     codebook = random_codebook(x, 4)
     settings = make_settings(divergence=name)
-    quantiser = Quantiser.from_codebook(
-        settings.divergence, codebook, shift, temperature, np.dtype(float)
-    )
+    partition = Partition(settings.divergence, codebook, shift)
+    quantiser = Quantiser.of(partition, temperature, np.dtype(float))
     rows = x if shift is None else x + shift
     d = np.array([[CLOSED_FORMS[name](a, b) for b in codebook.points] for a in x])
     return quantiser, rows, d, codebook.weights
@@ -182,9 +182,8 @@ def test_float32_rows_give_float32_answers_and_the_codevectors_keep_their_own():
     for answer in (quantiser.divergences(single, 1), quantiser.association(single, 1)):
         assert answer.dtype == np.float32
     np.testing.assert_allclose(quantiser.divergences(single, 1), d, rtol=1e-4)
-    narrow = Quantiser.from_codebook(
-        quantiser.divergence, quantiser.codebook, None, 0.7, np.dtype(np.float32)
-    )
+    partition = Partition(quantiser.divergence, quantiser.codebook, None)
+    narrow = Quantiser.of(partition, 0.7, np.dtype(np.float32))
     assert narrow.codevectors.dtype == np.float32
     assert narrow.codebook.points.dtype == np.float64
 
@@ -194,12 +193,8 @@ def test_divergences_are_never_negative():
     points = 1e6 + 10.0 * draw_rows("kullback_leibler", 3, 3, 0)
     x = points * (1.0 + 1e-10 * np.arange(-300, 300)[:, np.newaxis, np.newaxis])
     settings = make_settings(divergence="kullback_leibler")
-    quantiser = Quantiser.from_codebook(
-        settings.divergence,
-        Codebook(points, np.full(3, 1.0 / 3.0)),
-        None,
-        1.0,
-        np.dtype(float),
-    )
+    codebook = Codebook(points, np.full(3, 1.0 / 3.0))
+    partition = Partition(settings.divergence, codebook, None)
+    quantiser = Quantiser.of(partition, 1.0, np.dtype(float))
     assert quantiser.divergences(x.reshape(-1, 3), 1).min() == 0.0
     assert quantiser.assign(x.reshape(-1, 3), 1)[1].min() == 0.0

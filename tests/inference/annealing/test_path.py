@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from odalib.inference.annealing.codebook import Codebook
+from odalib.inference.annealing.divergences import as_divergence
 from odalib.inference.annealing.path import AnnealingPath, Level
+
+DIVERGENCE = as_divergence("squared_euclidean")
 
 
 def level(number):
@@ -24,7 +27,7 @@ def level(number):
 
 @pytest.mark.parametrize("shift", [None, np.array([10.0, -1.0])])
 def test_a_path_is_columns_of_its_levels_in_the_units_of_the_data(shift):
-    path = AnnealingPath([level(1), level(2), level(4)], shift)
+    path = AnnealingPath([level(1), level(2), level(4)], DIVERGENCE, shift)
     assert len(path) == 3
     np.testing.assert_array_equal(path.temperature, [8.0, 4.0, 2.0])
     np.testing.assert_array_equal(path.n_codevectors, [1, 2, 4])
@@ -44,7 +47,7 @@ def test_a_path_is_columns_of_its_levels_in_the_units_of_the_data(shift):
 
 
 def test_representation():
-    path = AnnealingPath([level(1), level(4), level(2)], None)
+    path = AnnealingPath([level(1), level(4), level(2)], DIVERGENCE, None)
     text = "AnnealingPath(3 levels, temperature 8 to 4, 1 to 4 codevectors)"
     assert repr(path) == text
-    assert repr(AnnealingPath([], None)) == "AnnealingPath(0 levels)"
+    assert repr(AnnealingPath([], DIVERGENCE, None)) == "AnnealingPath(0 levels)"

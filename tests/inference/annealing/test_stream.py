@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odalib.inference.annealing import grown
+from odalib.inference.annealing import fit
 from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.draws import row_uniforms
 from odalib.inference.annealing.fit import fit_rows
@@ -152,13 +152,13 @@ def test_warm_up_anneals_ever_more_rarely(monkeypatch):
     """And finishes on the rows since by hard assignments."""
     batch = mixture(WARM_UP)
     x, weights = batch.rows, batch.weights
-    sizes, original = [], grown.fit_rows
+    sizes, original = [], fit.fit_rows
 
     def watched(rows, *arguments):
         sizes.append(rows.shape[0])
         return original(rows, *arguments)
 
-    monkeypatch.setattr(grown, "fit_rows", watched)
+    monkeypatch.setattr(fit, "fit_rows", watched)
     state = begin(settings_of(n_codevectors=3))
     for n in range(70):
         state = state.learn(batch[[n]])

@@ -1,6 +1,7 @@
 """Settings of a vote for classes, and the fit of one."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from odalib.inference.annealing.groups import group_codes
 from odalib.inference.annealing.local.base import LocalModels, Partition
@@ -26,8 +27,13 @@ class ClassVote(LocalModels):
         squared Euclidean one.
     polish : bool
         Polish the codevectors, with as many passes as predict best.
+    has_metric : bool
+        Whether a metric has been learnt, for some number of codevectors.
     shrinkage : float or None
     coldness : float
+    by_size : tuple of (int, str, float or None, float)
+        Number of codevectors, and decision, shrinkage and coldness that predicted
+        best with it, before any polish.
     n_passes : int
     polish_coldness : float
     """
@@ -35,8 +41,10 @@ class ClassVote(LocalModels):
     decisions: tuple[str, ...]
     metric_features: float
     polish: bool
+    has_metric: bool = False
     shrinkage: float | None = None
     coldness: float = 1.0
+    by_size: tuple[Any, ...] = ()
     n_passes: int = 0
     polish_coldness: float = 1.0
 
@@ -52,8 +60,7 @@ class ClassVote(LocalModels):
         """As `LocalModels.begin`."""
         groups = group_codes(parents, batch.targets)
         rows = RowBlocks(batch.rows, batch.weights, partition.shift, n_jobs, groups)
-        with_metric = self.shrinkage is not None
-        within, spread = spread_sums(rows, partition, covariance=with_metric)
+        within, spread = spread_sums(rows, partition, covariance=self.has_metric)
         weight = rows.total_weight
         return Vote(
             decision=self.decisions[0],
@@ -62,6 +69,7 @@ class ClassVote(LocalModels):
             within=None if within is None else within / weight,
             spread=spread / weight,
             weight=weight,
+            by_size=self.by_size,
         )
 
     def finish(self, batch, solution, cells, n_jobs):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +57,8 @@ class Vote(Cells):
         Mean divergence from it.
     weight : float
         Of the rows behind these two.
+    by_size : tuple of (int, str, float or None, float)
+        Number of codevectors, and decision, shrinkage and coldness for about as many.
     trial : tuple of float
         Loss of a colder, this and a warmer vote over the rows of a trial, and their
         weight.
@@ -67,6 +70,7 @@ class Vote(Cells):
     within: np.ndarray | None
     spread: float
     weight: float
+    by_size: tuple[Any, ...] = ()
     trial: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
 
     @cached_property
@@ -169,7 +173,14 @@ class Vote(Cells):
             apart = fine.points - lineage.T @ after.codebook.points
             within = within + (apart.T * fine.weights) @ apart
         spread = self.spread + rise_of_spread(lineage, before, after)
-        return replace(self, within=within, spread=max(spread, 0.0))
+        vote = replace(self, within=within, spread=max(spread, 0.0))
+        if not self.by_size:
+            return vote
+        number = len(after.codebook)
+        _, decision, shrinkage, coldness = min(
+            self.by_size, key=lambda entry: abs(np.log(entry[0] / number))
+        )
+        return replace(vote, decision=decision, shrinkage=shrinkage, coldness=coldness)
 
 
 def learnt_precision(within, shrinkage):

@@ -29,8 +29,8 @@ NEARBY = tuple(2.0 ** (power / 2) for power in range(-2, 3))
 REFINED = 0.03
 PASSES = (1, 2, 4, 8, 16, 32, 64)
 # Where the number of codevectors is to be chosen: at the most so many for each row,
-# and the ratio of the numbers tried.
-FEW_ROWS, SIZE_RATIO = 0.25, 1.5
+# and the ratio of the numbers tried; and that of numbers tried for the path alone.
+FEW_ROWS, SIZE_RATIO, PATH_RATIO = 0.25, 1.5, 2.0
 
 
 def choose_vote(spec, batch, settings, n_jobs):
@@ -60,9 +60,10 @@ def choose_vote(spec, batch, settings, n_jobs):
     ]
     if not trials:
         return replace(spec, decisions=spec.decisions[:1]), number
-    numbers = [number]
-    if settings.choose:
-        numbers = _numbers_to_try(n_classes, number)
+    # Every number is searched, for levels of the path; which is taken may be settled.
+    numbers = _numbers_to_try(
+        n_classes, number, SIZE_RATIO if settings.choose else PATH_RATIO
+    )
     has_metric = _learns_metric(spec, batch, settings)
     found, place = [], {decision: MIDDLE for decision in spec.decisions}
     for size in numbers:
@@ -70,10 +71,14 @@ def choose_vote(spec, batch, settings, n_jobs):
         for decision in spec.decisions:
             candidate, place[decision] = search.descend(decision, place[decision])
             found.append(candidate)
+    spec = replace(spec, has_metric=has_metric, by_size=_by_size(found))
+    if not settings.choose:
+        found, numbers = [one for one in found if one.size == number], [number]
     best = min(found, key=attrgetter("loss"))
+    best = replace(best, spec=replace(best.spec, by_size=spec.by_size))
     if spec.polish:
         starts = [best]
-        for size in {numbers[0], numbers[-1]}:
+        for size in sorted({numbers[0], numbers[-1]}):
             search = _Search(trials, size, spec, has_metric=False)
             starts.append(search.descend("bayes", MIDDLE)[0])
         for start in starts:
@@ -94,7 +99,8 @@ class _Search:
     """Search for the metric and the coldness of a number of codevectors."""
 
     def __init__(self, trials, size, spec, has_metric):
-        self.trials, self.size, self.spec = trials, size, spec
+        self.trials, self.size = trials, size
+        self.spec = replace(spec, has_metric=has_metric)
         self.shrinkages = SHRINKAGES if has_metric else (None,)
         self._ballots = {}
 
@@ -172,12 +178,23 @@ class _Candidate:
         return self.spec
 
 
-def _numbers_to_try(least, most):
+def _numbers_to_try(least, most, ratio):
     """Numbers of codevectors in a geometric series from ``least`` to ``most``."""
     numbers = [least]
     while numbers[-1] < most:
-        numbers.append(min(max(int(SIZE_RATIO * numbers[-1]), numbers[-1] + 1), most))
+        numbers.append(min(max(int(ratio * numbers[-1]), numbers[-1] + 1), most))
     return numbers
+
+
+def _by_size(candidates):
+    """Best settings of every number of codevectors, see `ClassVote`."""
+    best: dict[int, _Candidate] = {}
+    for candidate in sorted(candidates, key=attrgetter("loss"), reverse=True):
+        best[candidate.size] = candidate
+    return tuple(
+        (size, one.spec.decisions[0], one.spec.shrinkage, one.spec.coldness)
+        for size, one in sorted(best.items())
+    )
 
 
 def _coldest(ballots, size, spec, coldness):
