@@ -174,7 +174,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
             learnt |= self._after(state, batch)
         # Before the swap: where warnings are errors, nothing has changed.
         self._warn(layers)
-        vars(self).update(learnt, _state=state)
+        vars(self).update(learnt, _state=state, _parameters=self._current())
         callbacks.end({"_state": state, **learnt})
         return self
 
@@ -182,8 +182,8 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
     def _learn(self, X, y, sample_weight, **announced):
         """Learn from some more rows."""
         first = not hasattr(self, "_state")
-        parameters = self.get_params(deep=False)
-        unchanged = not first and _same(getattr(self, "_parameters", {}), parameters)
+        parameters = self._current()
+        unchanged = not first and _same(self._parameters, parameters)
         if not unchanged:
             # scikit-learn validates before the first rows of a stream only.
             self._validate_params()
@@ -196,6 +196,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         else:
             state = self._state
             if not unchanged:
+                self._check_resolutions_kept()
                 state = state.with_settings(self._settings(state.settings.seed))
         with single_threaded_blas():
             state = state.learn(_positive(batch))
@@ -219,9 +220,25 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         if number is not None:
             other.set_params(**{number_name: int(number)})
         settings = other._settings(self._state.settings.seed)
-        vars(other).update(self._kept_by_levels())
+        vars(other).update(self._kept_by_levels(), _parameters=other._current())
         other._state = restart(self._state, model, settings)
         return other
+
+    def _current(self):
+        """Parameters as they stand."""
+        parameters = self.get_params(deep=False)
+        if self.resolutions is not None:
+            parameters["resolutions"] = list(self.resolutions)
+        return parameters
+
+    def _check_resolutions_kept(self):
+        """Refuse other resolutions than those that the cells rest on."""
+        before, after = self._parameters["resolutions"], self._current()["resolutions"]
+        if not _same_items(before, after):
+            raise ValueError(
+                "resolutions cannot change in mid-stream, where cells rest on them; "
+                "call fit to begin anew."
+            )
 
     def _kept_by_levels(self):
         """Attributes that every level of a path has in common."""
@@ -341,9 +358,19 @@ def _positive(batch):
 def _same(before, after):
     """Whether parameters are what they were; resolutions by identity."""
     return before.keys() == after.keys() and all(
-        before[name] is after[name]
-        or (name != "resolutions" and before[name] == after[name])
+        _same_items(before[name], after[name])
+        if name == "resolutions"
+        else before[name] is after[name] or before[name] == after[name]
         for name in after
+    )
+
+
+def _same_items(before, after):
+    """Whether two lists, or None, hold the very same objects."""
+    if before is None or after is None:
+        return before is after
+    return len(before) == len(after) and all(
+        one is other for one, other in zip(before, after, strict=True)
     )
 
 

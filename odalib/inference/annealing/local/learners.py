@@ -236,12 +236,17 @@ def _as_they_came(block, partition):
 
 def _taught(learner, rows, targets, weights):
     """Copy of a learner that has been taught some rows."""
-    learner = deepcopy(learner)
-    if "sample_weight" in signature(learner.partial_fit).parameters:
-        learner.partial_fit(rows, targets, sample_weight=weights)
-    else:
-        learner.partial_fit(rows, targets)
-    return learner
+    taught = deepcopy(learner)
+    weighted = {}
+    if "sample_weight" in signature(taught.partial_fit).parameters:
+        weighted = {"sample_weight": weights}
+    try:
+        taught.partial_fit(rows, targets, **weighted)
+    except Exception as error:
+        raise ValueError(
+            f"local_model={learner!r} failed to learn the rows of a cell: {error}"
+        ) from error
+    return taught
 
 
 def _errors_held_out(spec, fold, settings, warmths, n_jobs):

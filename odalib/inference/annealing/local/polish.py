@@ -7,20 +7,21 @@ from odalib.kernels.reference import annealing as kernels
 
 __all__ = ["polish_pass"]
 
-# Rows of the past that a step is held back by, in units of the rows that pull on a
-# codevector: at two, weights stay positive and codevectors among the rows.
+# Rows that a codevector is held back by, in units of those that pull on it: at two,
+# weights stay positive.
 INERTIA = 2.0
 
 
 def polish_pass(rows, classes, codebook, divergence, temperature):
-    """One step up the log likelihood of the classes, ``sum log p(c | x)``.
+    """One step towards a larger likelihood of the classes, ``sum log p(c | x)``.
 
     With ``q`` the association of a row with the codevectors of its class and ``p``
     that with all, codevectors move by
     ``sum (q - p)(x - mu) / (sum (q - p) + 2 max(sum q, sum p))``. It is a step along
     the natural gradient, in which the Hessian of ``phi`` cancels, and so the same for
     every Bregman divergence (the extended Baum-Welch rule; as robust soft learning
-    vector quantisation does by gradient steps).
+    vector quantisation does by gradient steps). Where votes are cold a step may be too
+    long; rows held out decide how many are taken.
 
     Parameters
     ----------
@@ -58,6 +59,7 @@ def polish_pass(rows, classes, codebook, divergence, temperature):
     held = INERTIA * np.maximum(own, all_rows)
     pull = (own - all_rows)[:, np.newaxis]
     moves = (total - pull * codebook.points) / (pull + held[:, np.newaxis])
+    moves = divergence.shorten(codebook.points, moves)
     weights = codebook.weights * (own + held) / (all_rows + held)
     return codebook.moved(codebook.points + moves, weights / weights.sum())
 
