@@ -6,7 +6,9 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.bifurcation import split
+from odalib.inference.annealing.census import Census
 from odalib.inference.annealing.divergences import as_divergence
 from odalib.inference.annealing.lineage import (
     joined_by,
@@ -14,7 +16,6 @@ from odalib.inference.annealing.lineage import (
     selected,
     split_of,
 )
-from odalib.inference.annealing.means import CellMeans
 from odalib.inference.annealing.merging import merge_down
 from tests.oracles.divergences import draw_rows
 
@@ -85,23 +86,37 @@ def test_lineage_of_merging_gives_weights_and_means():
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
-def test_means_of_cells_are_learnt_piece_by_piece_and_passed_on(layout):
+@pytest.mark.parametrize("cut", [1, 20, 50])
+def test_a_census_counts_rows_as_they_come(layout, cut):
+    """By the nearest codevector, and by the nearest of their group where it has one."""
     x, weights = draw_rows("kullback_leibler", 50, 3, 0), np.linspace(0.5, 2.0, 50)
-    labels = np.arange(50) % 4
-    means = CellMeans.of(layout(x[:20]), weights[:20], labels[:20], 5)
-    means = means.learn(layout(x[20:]), weights[20:], labels[20:])
-    for i in range(4):
-        inside = labels == i
-        mean = np.average(x[inside], axis=0, weights=weights[inside])
-        np.testing.assert_allclose(means.points[i], mean, rtol=1e-12)
-        assert means.weight[i] == pytest.approx(weights[inside].sum(), rel=1e-12)
-    # A cell that has seen no row.
-    np.testing.assert_array_equal(means.points[4], 0.0)
-    merged = means.inherit(merged_into(np.array([0, 1, 0, 1, 1])))
+    labels, own = np.arange(50) % 4, np.arange(50) % 3 - 1
+    batch, census = Batch(layout(x), weights), Census.empty(5, 3)
+    for rows in (slice(0, cut), slice(cut, 50)):
+        census = census.learn(batch[rows], labels[rows], own[rows])
+    for i in range(5):
+        assert census.descended[i] == pytest.approx(weights[labels == i].sum())
+        assert census.weight[i] == pytest.approx(weights[own == i].sum())
+        mean = np.zeros(3)
+        if i < 2:
+            mean = np.average(x[own == i], axis=0, weights=weights[own == i])
+        np.testing.assert_allclose(census.points[i], mean, rtol=1e-12)
+    without = Census.empty(5, 0).learn(batch, labels, own)
+    np.testing.assert_allclose(without.descended, census.descended)
+    assert without.points.shape == (5, 0)
+
+
+def test_a_census_is_passed_on():
+    x, weights = draw_rows("kullback_leibler", 50, 3, 0), np.linspace(0.5, 2.0, 50)
+    labels = np.arange(50) % 5
+    census = Census.empty(5, 3).learn(Batch(x, weights), labels, labels)
+    merged = census.inherit(merged_into(np.array([0, 1, 0, 1, 1])))
     for i in range(2):
-        inside = labels % 2 == i
+        inside = np.isin(labels, [(0, 2), (1, 3, 4)][i])
         mean = np.average(x[inside], axis=0, weights=weights[inside])
         np.testing.assert_allclose(merged.points[i], mean, rtol=1e-12)
-    halves = means.inherit(split_of(np.array([False, True, False, False, False])))
-    np.testing.assert_allclose(halves.points[[4, 5]], means.points[[1, 1]], rtol=1e-13)
-    assert halves.weight.sum() == pytest.approx(weights.sum(), rel=1e-12)
+        for counted in (merged.descended, merged.weight):
+            assert counted[i] == pytest.approx(weights[inside].sum(), rel=1e-12)
+    halves = census.inherit(split_of(np.array([False, True, False, False, False])))
+    np.testing.assert_allclose(halves.points[[4, 5]], census.points[[1, 1]], rtol=1e-13)
+    assert halves.descended.sum() == pytest.approx(weights.sum(), rel=1e-12)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from odalib.inference.annealing.batch import Batch
-from odalib.inference.annealing.draws import row_phases, uniforms_of
+from odalib.inference.annealing.draws import distinct_rows, row_phases, uniforms_of
 from odalib.inference.annealing.rows import RowBlocks
 
-__all__ = ["Fold", "folds_of"]
+__all__ = ["Fold", "folds_of", "number_for"]
 
 # Rows fall into this many parts or more, none of more than PART_ROWS. Each turn holds
 # one part out and learns from the next ones, and turns end when enough was held out.
@@ -31,7 +31,7 @@ class Fold:
     places: np.ndarray
 
 
-def folds_of(batch, classes, seed):
+def folds_of(batch, classes, seed, enough=HELD_OUT):
     """Hold out a part of the rows in turns, and learn from the others.
 
     Which part a row is in is decided by what it holds: equal rows are in the same,
@@ -43,6 +43,8 @@ def folds_of(batch, classes, seed):
     batch : Batch
     classes : array of int of shape (n,) or None
     seed : int
+    enough : int
+        Turns end when so many distinct rows have been held out.
 
     Returns
     -------
@@ -53,7 +55,7 @@ def folds_of(batch, classes, seed):
         classes = np.zeros(len(batch), dtype=int)
     ranks, n_distinct = _ranks(batch, classes, seed)
     n_parts = max(N_PARTS, int(np.ceil(n_distinct / PART_ROWS)))
-    n_turns = min(N_PARTS, int(np.ceil(HELD_OUT * n_parts / n_distinct)))
+    n_turns = min(N_PARTS, int(np.ceil(enough * n_parts / n_distinct)))
     part = np.where(ranks < 0, -1, ranks % n_parts)
     folds = []
     for turn in range(n_turns):
@@ -63,6 +65,19 @@ def folds_of(batch, classes, seed):
         if len(places) and len(learnt):
             folds.append(Fold(batch[learnt], batch[places], places))
     return folds
+
+
+def number_for(batch, share, most, least=1):
+    """Give a number of codevectors that is a share of that of the distinct rows.
+
+    Parameters
+    ----------
+    batch : Batch
+    share : float
+    most, least : int
+    """
+    distinct, _ = distinct_rows(batch.rows, batch.weights)
+    return max(min(int(share * len(distinct)), most), least)
 
 
 def _ranks(batch, classes, seed):

@@ -23,8 +23,8 @@ from odalib.inference.annealing.local.moments import (
     mixed_errors,
 )
 from odalib.inference.annealing.local.regression_choice import (
+    ENOUGH_ROWS,
     WARMTHS,
-    enough,
     open_number,
     target_scale,
 )
@@ -72,7 +72,7 @@ class CellLearners(LocalModels):
         target = self.target.measured(batch, settings.divergence)
         spec = replace(self, target=target)
         settings = replace(open_number(batch, settings), local_models=spec)
-        folds = enough(folds_of(batch, None, settings.seed))
+        folds = folds_of(batch, None, settings.seed, ENOUGH_ROWS)
         if not folds:
             return settings
         warmths = WARMTHS if self.blend else WARMTHS[:1]

@@ -10,7 +10,7 @@ from odalib.inference.annealing.divergences import Mahalanobis, SquaredEuclidean
 from odalib.inference.annealing.fit import anneal
 from odalib.inference.annealing.local.association import associate
 from odalib.inference.annealing.local.base import Partition
-from odalib.inference.annealing.local.folds import Fold, folds_of
+from odalib.inference.annealing.local.folds import Fold, folds_of, number_for
 from odalib.inference.annealing.local.moments import (
     along,
     cell_sums,
@@ -20,7 +20,13 @@ from odalib.inference.annealing.local.moments import (
 )
 from odalib.inference.annealing.rows import RowBlocks
 
-__all__ = ["WARMTHS", "choose_regression", "enough", "open_number", "target_scale"]
+__all__ = [
+    "ENOUGH_ROWS",
+    "WARMTHS",
+    "choose_regression",
+    "open_number",
+    "target_scale",
+]
 
 # Candidates: temperature of the association over the mean divergence from the nearest
 # codevector, and rows that draw cells, and all of them, to what is simpler.
@@ -29,8 +35,8 @@ RIDGES = (0.01, 0.1, 1.0, 10.0, 100.0)
 GLOBAL_RIDGES = (0.0, 1.0, 10.0, 100.0, 1000.0)
 # Folds are held out until so many rows have been predicted.
 ENOUGH_ROWS = 1000
-# Rows for each codevector, where the number is open.
-ROWS_PER_CODEVECTOR = 6
+# Codevectors for each distinct row, where the number is open.
+ROW_SHARE = 1.0 / 6.0
 # Rounds in which a metric is learnt from the slopes in the one before, and the part of
 # the identity it is mixed with.
 METRIC_ROUNDS, METRIC_FLOOR = 3, 0.03
@@ -55,7 +61,7 @@ def choose_regression(spec, batch, settings, n_jobs):
     Settings
     """
     settings = replace(open_number(batch, settings), local_models=spec)
-    folds = enough(folds_of(batch, None, settings.seed))
+    folds = folds_of(batch, None, settings.seed, ENOUGH_ROWS)
     if not folds:
         return settings
     scale = target_scale(batch)
@@ -77,16 +83,9 @@ def open_number(batch, settings):
     schedule = settings.schedule
     if not settings.choose:
         return settings
-    number = max(len(batch) // ROWS_PER_CODEVECTOR, 1)
-    number = min(number, schedule.n_codevectors)
+    number = number_for(batch, ROW_SHARE, schedule.n_codevectors)
     schedule = replace(schedule, n_codevectors=number)
     return replace(settings, schedule=schedule, choose=False)
-
-
-def enough(folds):
-    """First folds that hold out as many rows as a choice needs."""
-    rows = np.cumsum([len(fold.held_out) for fold in folds])
-    return folds[: int(np.searchsorted(rows, ENOUGH_ROWS)) + 1]
 
 
 def target_scale(batch):
@@ -123,9 +122,10 @@ def _best_round(rounds):
         return first
     best = min(learnt, key=lambda one: one.weights @ one.errors)
     gain = first.errors - best.errors
-    share = first.weights / first.weights.sum()
-    mean = share @ gain
-    error = np.sqrt(np.square(share) @ np.square(gain - mean))
+    total = first.weights.sum()
+    mean = first.weights @ gain / total
+    # A weight is so many rows, each with an error of its own.
+    error = np.sqrt(first.weights @ np.square(gain - mean)) / total
     return best if mean > error else first
 
 

@@ -14,7 +14,7 @@ from odalib.inference.annealing.divergences import SquaredEuclidean
 from odalib.inference.annealing.fit import Solution, anneal, smallest_above
 from odalib.inference.annealing.groups import MAX_CLASSES
 from odalib.inference.annealing.local.base import Partition
-from odalib.inference.annealing.local.folds import Fold, folds_of
+from odalib.inference.annealing.local.folds import Fold, folds_of, number_for
 from odalib.inference.annealing.local.vote import class_logits, log_softmax
 from odalib.inference.annealing.rows import RowBlocks
 
@@ -28,7 +28,8 @@ MIDDLE = (2, 4)
 NEARBY = tuple(2.0 ** (power / 2) for power in range(-2, 3))
 REFINED = 0.03
 PASSES = (1, 2, 4, 8, 16, 32, 64)
-# Where the number of codevectors is to be chosen: at the most so many for each row,
+# Where the number of codevectors is to be chosen: at the most so many for each
+# distinct row,
 # and the ratio of the numbers tried; and that of numbers tried for the path alone.
 FEW_ROWS, SIZE_RATIO, PATH_RATIO = 0.25, 1.5, 2.0
 
@@ -51,7 +52,7 @@ def choose_vote(spec, batch, settings, n_jobs):
     """
     number, n_classes = settings.schedule.n_codevectors, len(np.unique(batch.targets))
     if settings.choose:
-        number = max(min(number, int(FEW_ROWS * len(batch))), n_classes)
+        number = number_for(batch, FEW_ROWS, number, n_classes)
         schedule = replace(settings.schedule, n_codevectors=number)
         settings = replace(settings, schedule=schedule)
     trials = [
