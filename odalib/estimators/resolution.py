@@ -10,6 +10,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from odalib.inference.annealing.schedule import OPEN_NUMBER
+
 __all__ = ["FeatureMap", "Resolution", "as_resolutions"]
 
 
@@ -29,9 +31,10 @@ class Resolution(BaseEstimator):
         again; `sklearn.frozen.FrozenEstimator` keeps it.
     n_codevectors : int, default=None
         Largest number of codevectors of the level. None for the number that the
-        estimator asks for at the last level, and for those before a geometric series
-        towards it that begins with its cube root: few codevectors near the root cost
-        the divergence less than many.
+        estimator asks for at the last level, and before it for a number of the
+        geometric series to that one: from its cube root, since few codevectors near
+        the root cost the divergence less than many, or for a classifier from the
+        number of classes.
     max_temperature : float, default=None
         Temperature at which the level begins, in units of its divergence. None for
         just above the first critical one.
@@ -82,6 +85,7 @@ def as_resolutions(resolutions, number):
     Returns
     -------
     list of (Resolution, int)
+        `OPEN_NUMBER` where the number follows from the last.
 
     Raises
     ------
@@ -102,27 +106,20 @@ def as_resolutions(resolutions, number):
         raise ValueError("resolutions is empty; give feature maps, or None for none.")
     for place, item in enumerate(listed):
         _check_limits(place, item)
-    last = listed[-1].n_codevectors or number
     numbered, least = [], 1
     for place, item in enumerate(listed):
-        own = item.n_codevectors or _default_number(last, place, len(listed))
-        if own < least:
-            raise ValueError(
-                f"resolutions[{place}] has {own} codevectors, fewer than the {least} "
-                "of the one before, each of which has a child at least."
-            )
+        own = item.n_codevectors or OPEN_NUMBER
+        if place == len(listed) - 1:
+            own = own or number
+        if own != OPEN_NUMBER:
+            if own < least:
+                raise ValueError(
+                    f"resolutions[{place}] has {own} codevectors, fewer than the "
+                    f"{least} of the one before, each of which has a child at least."
+                )
+            least = own
         numbered.append((item, own))
-        least = own
     return numbered
-
-
-def _default_number(last, place, n_resolutions):
-    """Take a number of a geometric series that begins with a cube root."""
-    if place == n_resolutions - 1:
-        return last
-    steps = max(n_resolutions - 2, 1)
-    power = 1.0 / 3.0 + (place / steps) * (1.0 / 3.0 if n_resolutions > 2 else 0.0)
-    return min(max(int(np.ceil(last**power - 1e-9)), 1), last)
 
 
 def _check_limits(place, item):

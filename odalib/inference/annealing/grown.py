@@ -14,7 +14,7 @@ from odalib.inference.annealing.groups import group_codes, parents_of
 from odalib.inference.annealing.layer import Layer, nearest_child, nearest_of_group
 from odalib.inference.annealing.local.base import Partition
 from odalib.inference.annealing.rows import RowBlocks
-from odalib.inference.annealing.schedule import Settings
+from odalib.inference.annealing.schedule import OPEN_NUMBER, Settings
 
 __all__ = ["fit_layers", "refit_layers"]
 
@@ -45,7 +45,8 @@ def fit_layers(batch, settings, n_jobs=1, on_level=None):
     """
     layers: tuple[Layer, ...] = ()
     parents = None
-    for depth, level in enumerate(settings.bound_to(batch.rows).chain):
+    settings = _with_numbers(settings.bound_to(batch.rows), batch)
+    for depth, level in enumerate(settings.chain):
         seen = replace(batch, rows=level.view(batch.rows))
         if settings.finer is not None:
             # Cells of a tree are many and small; its leaves are not the place to
@@ -56,16 +57,42 @@ def fit_layers(batch, settings, n_jobs=1, on_level=None):
 
         def report(level_found, solution, build=build, layers=layers):
             def found():
-                return (*layers, build.layer(solution()))
+                return (*layers, build.layer(solution())[0])
 
             return on_level is not None and on_level(level_found, found)
 
         solution = build.fit(report)
-        layers = (*layers, build.layer(solution))
+        layer, parents = build.layer(solution)
+        layers = (*layers, layer)
         if solution.stop_reason == "callback":
             break
-        parents = build.labels(layers[-1])
     return layers
+
+
+def _with_numbers(settings, batch):
+    """Give every resolution a number of codevectors.
+
+    Open numbers are of a geometric series to the last, from the number of classes or
+    from the cube root of the last: few codevectors near the root cost the divergence
+    less than many.
+    """
+    chain = settings.chain
+    last = chain[-1].schedule.n_codevectors
+    first = last ** (1.0 / 3.0)
+    if settings.local_models.by_class:
+        first = len(np.unique(batch.targets))
+    numbers: list[int] = []
+    for place, level in enumerate(chain):
+        number = level.schedule.n_codevectors
+        if number == OPEN_NUMBER:
+            share = place / (len(chain) - 1)
+            number = int(np.ceil(first ** (1.0 - share) * last**share - 1e-9))
+        numbers.append(max([number, *numbers]))
+    numbered = None
+    for level, number in zip(chain[::-1], numbers[::-1], strict=True):
+        schedule = replace(level.schedule, n_codevectors=number)
+        numbered = replace(level, schedule=schedule, finer=numbered)
+    return numbered
 
 
 def refit_layers(batch, layers):
@@ -81,8 +108,8 @@ def refit_layers(batch, layers):
         solution = layer.solution
         if layer.grows:
             solution = build.refit(solution)
-        refitted = (*refitted, build.layer(solution))
-        parents = build.labels(refitted[-1])
+        layer, parents = build.layer(solution)
+        refitted = (*refitted, layer)
     return refitted
 
 
@@ -120,8 +147,8 @@ class _Builder:
     def _closed(self):
         """Codebook of the cells that are not to be told apart further, or None.
 
-        One codevector each, the mean of the rows of the class that most are of, in
-        the coordinates of the rows.
+        One codevector each, of the weight of all rows, at the mean of those of the
+        class that most are of, in the coordinates of the rows.
         """
         if self.parents is None or not self.settings.local_models.by_class:
             return None
@@ -138,7 +165,8 @@ class _Builder:
         labels = np.searchsorted(groups, self.groups[own])
         sums = collect_cells(rows, labels, len(groups))
         points = sums.total / sums.weight[:, np.newaxis]
-        return Codebook(points, sums.weight / seen.weights.sum(), groups)
+        weight = np.bincount(self.parents, seen.weights)[cells]
+        return Codebook(points, weight / seen.weights.sum(), groups)
 
     @cached_property
     def _open(self):
@@ -210,7 +238,13 @@ class _Builder:
         )
 
     def layer(self, solution):
-        """Layer that begins with a solution."""
+        """Layer that begins with a solution, and the cells of the rows.
+
+        Returns
+        -------
+        layer : Layer
+        labels : array of int of shape (n,), or None where nothing needs them
+        """
         spec, seen = self.settings.local_models, self.seen
         parents = self.parents
         if self._closed is not None:
@@ -227,10 +261,19 @@ class _Builder:
             self.depth,
             float(self.seen.weights.sum()),
         )
-        return replace(layer, census=self._census(layer))
+        by_class, finer = spec.by_class, self.settings.finer
+        sees_other = self.settings.features is not None
+        if not (by_class or sees_other or finer is not None):
+            return layer, None
+        labels = nearest_child(
+            self.seen.rows, layer.partition, self.parents, self.n_jobs
+        )
+        if by_class or sees_other:
+            layer = replace(layer, census=self._census(layer, labels))
+        return layer, labels
 
-    def _census(self, layer):
-        """Count the rows of each codevector, where its weight does not tell."""
+    def _census(self, layer, labels):
+        """Count the rows of each codevector, which its weight does not tell."""
         spec, sees_other = (
             self.settings.local_models,
             self.settings.features is not None,
@@ -242,10 +285,6 @@ class _Builder:
         n_features = self.batch.rows.shape[1] if sees_other else 0
         census = Census.empty(len(layer.codebook), n_features)
         return census.learn(self.batch, labels, own, self.n_jobs)
-
-    def labels(self, layer):
-        """Cell of every row at this resolution, shape (n,)."""
-        return nearest_child(self.seen.rows, layer.partition, self.parents, self.n_jobs)
 
 
 def _class_counts(parents, batch):

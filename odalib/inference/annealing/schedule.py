@@ -9,9 +9,12 @@ import scipy.sparse as sp
 from odalib.inference.annealing.bregman import BregmanDivergence, check_range
 from odalib.inference.annealing.local.base import LocalModels
 
-__all__ = ["FeatureView", "Schedule", "Settings"]
+__all__ = ["OPEN_NUMBER", "FeatureView", "Schedule", "Settings"]
 
 Rows: TypeAlias = np.ndarray | sp.csr_matrix
+
+# Stands for a number of codevectors that the fit is to find.
+OPEN_NUMBER = 0
 
 # Annealing starts this factor above the first critical temperature.
 START = 1.05
@@ -24,7 +27,8 @@ class Schedule:
     Attributes
     ----------
     n_codevectors : int
-        Growth ends with this many (K_max of Algorithm 1).
+        Growth ends with this many (K_max of Algorithm 1). `OPEN_NUMBER` at
+        resolutions before the last, whose number follows from the last.
     split : {'critical', 'perturb'}
         Split the codevectors whose critical temperature exceeds the temperature,
         along their axes; or perturb all and merge those that do not part.

@@ -52,7 +52,9 @@ def choose_vote(spec, batch, settings, n_jobs):
     """
     number, n_classes = settings.schedule.n_codevectors, len(np.unique(batch.targets))
     if settings.choose:
-        number = number_for(batch, FEW_ROWS, number, n_classes)
+        number = number_for(batch, FEW_ROWS, number)
+    number = max(number, n_classes)
+    if number != settings.schedule.n_codevectors:
         schedule = replace(settings.schedule, n_codevectors=number)
         settings = replace(settings, schedule=schedule)
     trials = [
@@ -262,10 +264,10 @@ class _Trial:
 
     def partition(self, size):
         """Partition into a number of cells, or the nearest number on the path."""
-        codebooks = self.solution.hierarchy
         codebook = self.solution.codebook
         if size < len(codebook):
-            size = max(size, len(codebooks[-1]))
+            size = max(size, len(np.unique(codebook.groups)))
+            codebooks = self.solution.hierarchy
             codebook = smallest_above(codebooks, size, self.solution.divergence)
         return Partition(self.solution.divergence, codebook, self.solution.shift)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.local import folds as module
-from odalib.inference.annealing.local.folds import folds_of
+from odalib.inference.annealing.local.folds import folds_of, number_for
 
 
 def labelled(n_rows=120, seed=0):
@@ -86,9 +86,8 @@ def test_order_and_repetition_do_not_matter():
 def test_of_many_rows_enough_are_held_out_and_learnt_from(monkeypatch):
     """Two hundred rows in ten parts of twenty; two turns hold out forty."""
     monkeypatch.setattr(module, "PART_ROWS", 20)
-    monkeypatch.setattr(module, "HELD_OUT", 40)
     x = np.random.default_rng(0).normal(size=(200, 2))
-    folds = folds_of(Batch(x, 1.0 + np.arange(200)), None, 0)
+    folds = folds_of(Batch(x, 1.0 + np.arange(200)), None, 0, enough=40)
     assert [len(fold.held_out) for fold in folds] == [20, 20]
     assert [len(fold.learnt) for fold in folds] == [80, 80]
     seen = [set(fold.learnt.weights - 1.0) for fold in folds]
@@ -106,6 +105,16 @@ def test_equal_rows_cannot_be_held_out(n_rows):
     classes = np.arange(n_rows)
     x = np.random.default_rng(0).normal(size=(n_rows, 2))
     assert folds_of(Batch(x, np.ones(n_rows), classes), classes, 0) == []
+
+
+def test_number_of_codevectors_for_rows():
+    """A share of the distinct ones, within limits."""
+    x = np.repeat(np.random.default_rng(0).normal(size=(40, 2)), 3, axis=0)
+    batch = Batch(x, np.ones(120))
+    assert number_for(batch, 0.26, 100) == 10
+    assert number_for(batch, 0.26, 7) == 7
+    assert number_for(batch, 0.26, 100, 12) == 12
+    assert number_for(batch, 0.01, 100) == 1
 
 
 def test_without_classes_rows_are_of_one():

@@ -159,6 +159,13 @@ def test_coldness_and_decision_of_least_loss(name, decisions):
     assert 0.5 * coldness < spec.coldness < 2.0 * coldness
     assert_refined(turns, 6, spec, losses[decision, coldness])
     assert (spec.shrinkage, spec.n_passes) == (None, 0)
+    assert not spec.has_metric
+    # For levels of the path, of three classes up: the best on the grid of each number.
+    assert [entry[0] for entry in spec.by_size] == [3, 6]
+    for size, decision, shrinkage, coldness in spec.by_size:
+        least = min(turns.loss(size, *place) for place in product(decisions, COLDNESS))
+        assert turns.loss(size, decision, coldness) == pytest.approx(least, rel=1e-9)
+        assert shrinkage is None
 
 
 def test_shrinkage_of_least_loss():
@@ -176,7 +183,7 @@ def test_shrinkage_of_least_loss():
     }
     shrinkage, coldness = min(losses, key=losses.get)
     assert shrinkage < 0.5
-    assert spec.shrinkage == shrinkage
+    assert (spec.has_metric, spec.shrinkage) == (True, shrinkage)
     assert 0.5 * coldness < spec.coldness < 2.0 * coldness
     assert_refined(turns, 2, spec, losses[shrinkage, coldness], shrinkage)
 
@@ -263,7 +270,6 @@ def test_passes_of_the_polish_of_least_loss():
 def test_rows_of_a_class_that_was_not_learnt_do_not_count(monkeypatch):
     """Of many rows each turn learns from some: two rows of a class may be in none."""
     monkeypatch.setattr(folds_module, "PART_ROWS", 10)
-    monkeypatch.setattr(folds_module, "HELD_OUT", 60)
     batch = labelled_rows("squared_euclidean", 120)
     classes = np.where(np.arange(120) < 2, 3, batch.targets)
     batch, settings = replace(batch, targets=classes), make_settings(n_codevectors=6)

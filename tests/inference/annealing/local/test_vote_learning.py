@@ -23,7 +23,9 @@ from tests.oracles.grouped import nearest_of_group
 from tests.oracles.votes import class_votes, log_probabilities
 
 names = pytest.mark.parametrize("name", CLOSED_FORMS)
-SPEC = ClassVote(("bayes", "nearest"), np.inf, False, shrinkage=0.5, coldness=3.0)
+SPEC = ClassVote(
+    ("bayes", "nearest"), np.inf, False, has_metric=True, shrinkage=0.5, coldness=3.0
+)
 
 
 def cells_of(name, n_rows=60, seed=0):
@@ -68,7 +70,8 @@ def test_a_vote_begins_with_all_rows(name):
 
 def test_without_a_metric_no_covariance_is_kept():
     batch, _, partition = cells_of("squared_euclidean")
-    vote = replace(SPEC, shrinkage=None).begin(batch, partition, None, 1)
+    spec = replace(SPEC, has_metric=False, shrinkage=None)
+    vote = spec.begin(batch, partition, None, 1)
     assert vote.within is None
     vote = vote.learn(batch, partition, None, None)
     assert vote.within is None
@@ -225,6 +228,24 @@ def test_merged_cells_vary_by_what_their_rows_do(name):
     np.testing.assert_allclose(vote.within, within, rtol=1e-10)
     # Codevectors that split are as near to the rows for all one knows.
     assert fine.inherit(split_of(np.ones(5, dtype=bool))) is fine
+
+
+@pytest.mark.parametrize(("number", "entry"), [(1, 0), (2, 0), (3, 1), (5, 2)])
+def test_other_sizes_vote_as_was_best_for_about_as_many(number, entry):
+    """On a scale of ratios: 3 is nearer to 4 than to 2."""
+    by_size = (
+        (2, "nearest", 0.1, 7.0),
+        (4, "bayes", None, 3.0),
+        (5, "bayes", 0.8, 2.0),
+    )
+    _, _, before = cells_of("squared_euclidean")
+    vote = Vote("bayes", 1.0, 0.5, np.eye(2), 1.0, 60.0, by_size)
+    groups = np.minimum(np.arange(5), number - 1)
+    points = np.zeros((number, 2))
+    after = replace(before, codebook=Codebook(points, np.full(number, 1.0 / number)))
+    found = vote.regrouped(merged_into(groups), before, after)
+    chosen = (found.decision, found.shrinkage, found.coldness)
+    assert chosen == by_size[entry][1:]
 
 
 @given(st.lists(st.floats(-700.0, 700.0), min_size=2, max_size=6))

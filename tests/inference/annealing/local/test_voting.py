@@ -89,7 +89,7 @@ def test_probabilities_are_finite_far_from_all_rows(shape):
 
 
 def test_votes_are_in_the_metric_of_the_cells():
-    tree = tree_of("squared_euclidean", "flat", "bayes", shrinkage=0.3)
+    tree = tree_of("squared_euclidean", "flat", "bayes", has_metric=True, shrinkage=0.3)
     x, (level,) = draw_rows("squared_euclidean", 30, 3, 9), tree.levels
     vote, quantiser = level.cells, level.quantiser
     found = np.exp(class_log_probabilities(tree, x, 3, 1))

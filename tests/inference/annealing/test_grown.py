@@ -1,0 +1,258 @@
+"""All resolutions in memory: children nest in cells, and cells may stay closed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from odalib.inference.annealing import grown as module
+from odalib.inference.annealing.batch import Batch
+from odalib.inference.annealing.fit import fit_rows
+from odalib.inference.annealing.groups import MAX_CLASSES
+from odalib.inference.annealing.grown import fit_layers
+from tests.oracles.divergences import CLOSED_FORMS, draw_rows
+
+from .problems import make_settings
+from .trees import SetVote, chain, descend_slowly, grow_tree, labelled_rows
+
+names = pytest.mark.parametrize("name", CLOSED_FORMS)
+VOTE = SetVote(("bayes",), 0.0, False)
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_one_resolution_is_a_plain_fit(classes, monkeypatch):
+    """The same bits, and rows that are looked at no more often."""
+    batch, looked, original = labelled_rows(), [], module.nearest_child
+
+    def watched(*arguments):
+        looked.append(arguments)
+        return original(*arguments)
+
+    monkeypatch.setattr(module, "nearest_child", watched)
+    settings = chain([(None, 6)], local_models=VOTE if classes else None)
+    (layer,) = fit_layers(batch, settings)
+    groups = batch.targets if classes else None
+    solution = fit_rows(
+        batch.rows, batch.weights, make_settings(n_codevectors=6), groups=groups
+    )
+    np.testing.assert_array_equal(layer.codebook.points, solution.codebook.points)
+    np.testing.assert_array_equal(layer.codebook.weights, solution.codebook.weights)
+    assert layer.solution.n_passes == solution.n_passes
+    assert layer.age == pytest.approx(batch.weights.sum(), rel=1e-12)
+    assert layer.depth == 0
+    # Classes are counted once; nothing else is.
+    assert len(looked) == (1 if classes else 0)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix], ids=["", "csr"])
+@names
+def test_leaves_are_means_of_the_rows_that_descend_to_them(name, layout, monkeypatch):
+    """At every resolution, of its features; and so are the mean rows as they came."""
+    monkeypatch.setattr("odalib.inference.annealing.fit.QUICK_STEPS", 200)
+    monkeypatch.setattr("odalib.inference.annealing.fit.INNER_STEPS", 200)
+    batch = labelled_rows(name)
+    settings = chain([((2,), 3), ((0, 1), 7), (None, 12)], divergence=name, tol=0.0)
+    _, model = grow_tree(replace(batch, rows=layout(batch.rows)), settings)
+    x, weights, tree = batch.rows, batch.weights, model.tree
+    labels = np.array([descend_slowly(tree, row, name)[0] for row in x]).T
+    for level, own, places in zip(
+        tree.levels, labels, [[2], [0, 1], [0, 1, 2]], strict=True
+    ):
+        assert set(own) == set(range(level.quantiser.n_codevectors))
+        for i, point in enumerate(level.quantiser.codevectors):
+            inside = own == i
+            mean = np.average(x[inside], axis=0, weights=weights[inside])
+            np.testing.assert_allclose(point, mean[places], rtol=1e-8, atol=1e-10)
+            np.testing.assert_allclose(level.points[i], mean, rtol=1e-8, atol=1e-10)
+            total = weights[inside].sum()
+            share = level.quantiser.weights[i]
+            assert share == pytest.approx(total / weights.sum(), rel=1e-8)
+            assert level.n_samples(weights.sum())[i] == pytest.approx(total, rel=1e-8)
+    # Children of a cell hold the rows of that cell and no others.
+    for above, level, own in zip(labels, tree.levels[1:], labels[1:], strict=False):
+        np.testing.assert_array_equal(level.parents[own], above)
+
+
+@pytest.mark.parametrize("n_codevectors", [(3, 7, 12), (1, 5, 5), (4, 4, 30)])
+def test_the_number_of_each_resolution_is_what_was_asked_for(n_codevectors):
+    batch = labelled_rows()
+    places = [(2,), (0, 1), None]
+    settings = chain(list(zip(places, n_codevectors, strict=True)))
+    layers = fit_layers(batch, settings)
+    assert tuple(len(layer.codebook) for layer in layers) == n_codevectors
+    assert [layer.depth for layer in layers] == [0, 1, 2]
+    assert [layer.grows for layer in layers] == [False, False, True]
+    for above, layer in zip(layers, layers[1:], strict=False):
+        cells = layer.codebook.groups // MAX_CLASSES
+        assert set(cells) == set(range(len(above.codebook)))
+
+
+def cells_by_hand(layers, batch):
+    """Cell of every row at the first resolution, and class counts of each cell."""
+    settings = layers[0].settings
+    x = batch.rows if settings.features is None else settings.features(batch.rows)
+    points = layers[0].codebook.points + layers[0].solution.shift
+    cells = ((x[:, np.newaxis] - points) ** 2).sum(axis=2).argmin(axis=1)
+    counts = np.zeros((len(points), batch.targets.max() + 1))
+    np.add.at(counts, (cells, batch.targets), batch.weights)
+    return cells, counts
+
+
+@given(
+    number=st.integers(12, 40),
+    coarse=st.integers(3, 8),
+    noise=st.floats(0.0, 0.6),
+    seed=st.integers(0, 99),
+)
+def test_cells_of_a_classifier_open_where_they_are_most_wrong(
+    number, coarse, noise, seed
+):
+    """Each open cell has a codevector for each of its classes, the others have one."""
+    x, random = draw_rows("squared_euclidean", 90, 2, seed), np.random.default_rng(seed)
+    classes = np.searchsorted(np.quantile(x[:, 0], [0.3, 0.6]), x[:, 0])
+    classes = np.where(random.random(90) < noise, random.integers(3, size=90), classes)
+    batch = Batch(x, random.uniform(0.5, 2.0, 90), classes)
+    settings = chain([((0,), coarse), (None, number)], local_models=VOTE)
+    layers = fit_layers(batch, settings)
+    cells, counts = cells_by_hand(layers, batch)
+    groups = layers[1].codebook.groups
+    parents, of_class = groups // MAX_CLASSES, groups % MAX_CLASSES
+    total = counts.sum(axis=1)
+    wrong = total - counts.max(axis=1)
+    assert set(parents) == set(np.flatnonzero(total))
+    closed, opened = [], []
+    for cell in np.flatnonzero(total):
+        own = parents == cell
+        known = set(np.flatnonzero(counts[cell]))
+        if len(known) == 1 or set(of_class[own]) != known:
+            closed.append(cell)
+        else:
+            opened.append(cell)
+    points = layers[1].codebook.points + layers[1].solution.shift
+    needed = len(closed) + sum((counts[cell] > 0).sum() for cell in opened)
+    for cell in closed:
+        # One codevector: the mean of the rows of the class that most are of.
+        (own,) = np.flatnonzero(parents == cell)
+        assert of_class[own] == counts[cell].argmax()
+        inside = (cells == cell) & (classes == of_class[own])
+        mean = np.average(x[inside], axis=0, weights=batch.weights[inside])
+        np.testing.assert_allclose(points[own], mean, rtol=1e-9, atol=1e-12)
+        # Little is wrong there, or there is no room.
+        little = wrong[cell] < 3.0 or wrong[cell] <= 0.1 * total[cell]
+        assert little or needed + (counts[cell] > 0).sum() - 1 > number
+    for cell in opened:
+        assert wrong[cell] >= 3.0 and wrong[cell] > 0.1 * total[cell]
+        assert all(
+            wrong[cell] >= wrong[other] - 1e-9
+            for other in closed
+            if wrong[other] >= 3.0 and wrong[other] > 0.1 * total[other]
+        )
+    assert len(groups) <= max(number, len(closed))
+    assert layers[1].codebook.weights.sum() == pytest.approx(1.0, rel=1e-12)
+
+
+def test_where_every_cell_is_closed_each_has_one_child():
+    """Classes that the first resolution tells apart."""
+    y = np.repeat([0, 1, 2], 20)
+    x = np.random.default_rng(0).normal(size=(60, 2)) + 30.0 * y[:, np.newaxis]
+    batch = Batch(x, np.ones(60), y)
+    settings = chain([((0,), 5), (None, 40)], local_models=VOTE)
+    layers, model = grow_tree(batch, settings)
+    assert len(layers[1].codebook) == len(layers[0].codebook) == 5
+    cells, counts = cells_by_hand(layers, batch)
+    for i, group in enumerate(layers[1].codebook.groups):
+        cell, code = divmod(int(group), MAX_CLASSES)
+        assert counts[cell].argmax() == code
+        np.testing.assert_allclose(
+            model.quantiser.codevectors[i], x[cells == cell].mean(axis=0), rtol=1e-10
+        )
+
+
+def test_levels_and_hierarchy_hold_the_closed_cells_too():
+    batch = labelled_rows()
+    settings = chain([((0,), 6), (None, 14)], local_models=VOTE)
+    layer = fit_layers(batch, settings)[1]
+    solution = layer.solution
+    groups = set(solution.codebook.groups)
+    assert len(groups) < 3 * 6
+    for codebook in [
+        *solution.hierarchy,
+        *(level.codebook for level in solution.levels),
+    ]:
+        assert set(codebook.groups) == groups
+        assert codebook.weights.sum() == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_neither_order_nor_repetition_of_rows_matters(classes):
+    batch, copies = labelled_rows(n_rows=90), np.arange(90) % 3 + 1
+    order = np.random.default_rng(1).permutation(np.repeat(np.arange(90), copies))
+    settings = chain([((0, 2), 3), (None, 9)], local_models=VOTE if classes else None)
+    weighted = fit_layers(replace(batch, weights=1.0 * copies), settings)
+    plain = fit_layers(replace(batch[order], weights=np.ones(len(order))), settings)
+    for one, other in zip(weighted, plain, strict=True):
+        np.testing.assert_allclose(
+            one.codebook.points, other.codebook.points, rtol=1e-6, atol=1e-9
+        )
+        np.testing.assert_array_equal(one.codebook.groups, other.codebook.groups)
+        np.testing.assert_allclose(one.codebook.weights, other.codebook.weights)
+
+
+@pytest.mark.parametrize("stop_at", [1, 3])
+def test_a_callback_sees_the_layers_so_far_and_may_stop(stop_at):
+    batch, seen = labelled_rows(), []
+
+    def on_level(level, layers):
+        found = layers()
+        seen.append(found)
+        assert found[-1].codebook is level.codebook
+        return len(found) == 2 and len(seen) - first >= stop_at
+
+    settings = chain([((0,), 3), ((1,), 6), (None, 9)])
+    first = len(
+        fit_layers(batch, settings.finer.__class__(**vars(settings)))[0].solution.levels
+    )
+    layers = fit_layers(batch, settings, on_level=on_level)
+    assert len(layers) == 2
+    assert layers[1].solution.stop_reason == "callback"
+
+
+def test_features_are_bound_to_the_rows_once():
+    """A map that learns: columns less their mean in the rows of the fit."""
+    calls = []
+
+    class Centred:
+        def __init__(self, mean=None):
+            self.mean = mean
+
+        def bind(self, rows):
+            calls.append(len(rows))
+            return Centred(rows.mean(axis=0))
+
+        def __call__(self, rows):
+            return rows - self.mean
+
+    batch = labelled_rows()
+    settings = replace(chain([((0,), 3), (None, 9)]))
+    settings = replace(settings, finer=replace(settings.finer, features=Centred()))
+    _, model = grow_tree(batch, settings)
+    assert calls == [120]
+    leaves = model.tree.finest
+    mean = leaves.quantiser.weights @ leaves.quantiser.codevectors
+    centre = (
+        batch.weights @ (batch.rows - batch.rows.mean(axis=0)) / batch.weights.sum()
+    )
+    np.testing.assert_allclose(mean, centre, atol=1e-10)
+    mean = leaves.quantiser.weights @ leaves.points
+    np.testing.assert_allclose(mean, centre + batch.rows.mean(axis=0), atol=1e-10)
+
+
+def test_features_outside_the_domain_are_refused():
+    settings = chain([((0,), 3), (None, 9)], divergence="kullback_leibler")
+    batch = labelled_rows("kullback_leibler")
+    batch.rows[7, 2] = -1.0
+    with pytest.raises(ValueError, match=r"Negative values .* row 7, column 2"):
+        fit_layers(batch, settings)
