@@ -274,14 +274,10 @@ class _Builder:
 
     def _census(self, layer, labels):
         """Count the rows of each codevector, which its weight does not tell."""
-        spec, sees_other = (
-            self.settings.local_models,
-            self.settings.features is not None,
+        own = nearest_of_group(
+            self.seen.rows, layer.partition, self.groups, labels, self.n_jobs
         )
-        if not (spec.by_class or sees_other):
-            return None
-        labels, rows = self.labels(layer), self.seen.rows
-        own = nearest_of_group(rows, layer.partition, self.groups, labels, self.n_jobs)
+        sees_other = self.settings.features is not None
         n_features = self.batch.rows.shape[1] if sees_other else 0
         census = Census.empty(len(layer.codebook), n_features)
         return census.learn(self.batch, labels, own, self.n_jobs)
