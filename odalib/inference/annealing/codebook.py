@@ -1,6 +1,7 @@
 """Codebooks, the statistics that make them, and passes over rows."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,14 +47,30 @@ class Codebook:
 
     def members(self, group):
         """Index of the codevectors of a group; of all for None."""
-        return slice(None) if group is None else np.flatnonzero(self.groups == group)
+        if group is None:
+            return slice(None)
+        present, order, bounds = self._by_group
+        place = np.searchsorted(present, group)
+        if place == len(present) or present[place] != group:
+            return order[:0]
+        return order[bounds[place] : bounds[place + 1]]
+
+    @cached_property
+    def _by_group(self):
+        """Groups present, codevectors group by group, and where each group begins."""
+        order = np.argsort(self.groups, kind="stable")
+        present, starts = np.unique(self.groups[order], return_index=True)
+        return present, order, np.append(starts, len(order))
+
+    def __getstate__(self):
+        return {k: v for k, v in self.__dict__.items() if k != "_by_group"}
 
     @property
     def width(self):
         """Largest number of codevectors of a group."""
         if self.groups is None:
             return len(self)
-        return int(np.unique(self.groups, return_counts=True)[1].max())
+        return int(np.diff(self._by_group[2]).max())
 
     def moved(self, points, weights):
         """Codebook of the same groups at other points, with other weights."""
@@ -214,7 +231,7 @@ def assign(rows, divergence, codebook):
     def on_block(block, span):
         members = codebook.members(rows.group(span))
         labels, affinity = kernels.nearest(block, gradients[members], offsets[members])
-        return np.arange(len(codebook))[members][labels], affinity
+        return labels if isinstance(members, slice) else members[labels], affinity
 
     labels, affinity = zip(*rows.map(on_block, codebook.width), strict=True)
     return np.concatenate(labels), np.concatenate(affinity)

@@ -153,7 +153,9 @@ class Layer:
             parents = None if parents is None else parents[known]
         if len(seen) == 0:
             return layer, labels
-        cells = layer.cells.learn(seen, partition, parents, self.settings.memory)
+        cells = layer.cells.learn(
+            seen, partition, parents, self.settings.memory, layer.age
+        )
         layer = replace(layer, cells=cells)
         return layer._step(annealed, seen.weights, groups), labels
 

@@ -1,6 +1,7 @@
 """A codebook with its divergence and temperature: everything a prediction needs."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -67,13 +68,18 @@ class Quantiser:
         """Number of codevectors."""
         return len(self.weights)
 
-    @property
+    @cached_property
     def codebook(self):
         """The codebook in shifted coordinates, float64."""
         points = self.codevectors.astype(np.float64)
         if self.shift is not None:
             points -= self.shift
         return Codebook(points, self.weights, self.groups)
+
+    @cached_property
+    def _by_parent(self):
+        """The codebook, its groups the cells at the resolution above."""
+        return replace(self.codebook, groups=parents_of(self.codebook.groups))
 
     def assign(self, X, n_jobs, parents=None):
         """Nearest codevector of every row, and the divergence from it: two (n,).
@@ -82,7 +88,7 @@ class Quantiser:
         """
         rows, codebook = self._comparable(X, n_jobs, parents)
         if parents is not None:
-            codebook = replace(codebook, groups=parents_of(codebook.groups))
+            codebook = self._by_parent
         labels, affinity = assign(rows, self.divergence, codebook)
         divergence = np.maximum(rows.phi(self.divergence) - affinity, 0.0)
         return rows.restore(labels), rows.restore(divergence)

@@ -96,13 +96,21 @@ class Tree:
             From the codevector at the finest resolution, in its features.
         """
         labels, parents = [], None
-        for level, fruitful in zip(self.levels, self._fruitful, strict=True):
-            quantiser = level.quantiser.restricted(fruitful)
+        ways = zip(self.levels, self._fruitful, self._quantisers, strict=True)
+        for level, fruitful, quantiser in ways:
             rows = level.settings.view(X)
             nearest, divergence = quantiser.assign(rows, n_jobs, parents)
             parents = fruitful[nearest]
             labels.append(parents)
         return labels, divergence
+
+    @cached_property
+    def _quantisers(self):
+        """Quantiser of each level that knows these alone."""
+        return [
+            level.quantiser.restricted(fruitful)
+            for level, fruitful in zip(self.levels, self._fruitful, strict=True)
+        ]
 
     @cached_property
     def _fruitful(self):
@@ -143,8 +151,8 @@ class Tree:
             rows = self.finest.settings.view(X)
             return self.finest.quantiser.association(rows, n_jobs, log=log)
         result = np.zeros((X.shape[0], 1))
-        for level, fruitful in zip(self.levels, self._fruitful, strict=True):
-            quantiser = level.quantiser.restricted(fruitful)
+        ways = zip(self.levels, self._fruitful, self._quantisers, strict=True)
+        for level, fruitful, quantiser in ways:
             parents = level.parents[fruitful]
             rows = level.settings.view(X)
             own = quantiser.association_of_children(rows, parents, n_jobs)

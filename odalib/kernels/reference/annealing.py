@@ -155,7 +155,7 @@ def nearest(rows, gradients, offsets):
     values = rows @ gradients.T
     values -= offsets
     labels = values.argmax(axis=1)
-    return labels, np.take_along_axis(values, labels[:, np.newaxis], axis=1)[:, 0]
+    return labels, values[np.arange(len(labels)), labels]
 
 
 def own_products(rows, vectors, labels):

@@ -9,11 +9,17 @@ import scipy.sparse as sp
 from scipy.special import log_softmax
 
 from odalib.inference.annealing import rows as module
-from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.groups import parents_of
 from tests.oracles.divergences import CLOSED_FORMS, draw_rows
 
-from .trees import SetVote, chain, descend_slowly, grow_tree, labelled_rows
+from .trees import (
+    SetVote,
+    chain,
+    descend_slowly,
+    grow_tree,
+    labelled_rows,
+    lonely_rows,
+)
 
 names = pytest.mark.parametrize("name", CLOSED_FORMS)
 layouts = pytest.mark.parametrize(
@@ -27,18 +33,6 @@ def model_of(name, *, classes=False):
     spec = SetVote(("bayes",), 0.0, False) if classes else None
     settings = chain(RESOLUTIONS, divergence=name, local_models=spec)
     return grow_tree(labelled_rows(name), settings)[1]
-
-
-def lonely_rows():
-    """Three classes on either side of zero, where one of them has its mean.
-
-    At the first resolution no row is nearest to the codevector of the first class.
-    """
-    side = np.linspace(5.0, 6.0, 20)
-    x = [-side, side, -side - 0.25, side - 0.15, -side + 0.15, side + 0.25]
-    classes = np.repeat([0, 1, 2], 40)
-    x = np.stack([np.concatenate(x), classes - 1.0 + np.sin(np.arange(120.0))], axis=1)
-    return Batch(x, np.ones(120), classes)
 
 
 @cache

@@ -20,6 +20,7 @@ __all__ = [
     "descend_slowly",
     "grow_tree",
     "labelled_rows",
+    "lonely_rows",
 ]
 
 
@@ -62,6 +63,18 @@ def labelled_rows(name="squared_euclidean", n_rows=120, n_features=3, seed=0):
     cuts = np.quantile(x[:, 0], [0.4, 0.8])
     classes = np.searchsorted(cuts, x[:, 0] * random.uniform(0.7, 1.3, n_rows))
     return Batch(x, random.uniform(0.5, 2.0, n_rows), classes)
+
+
+def lonely_rows():
+    """Three classes on either side of zero, where one of them has its mean.
+
+    Of three codevectors in the first feature, no row is nearest to that of this class.
+    """
+    side = np.linspace(5.0, 6.0, 20)
+    x = [-side, side, -side - 0.25, side - 0.15, -side + 0.15, side + 0.25]
+    classes = np.repeat([0, 1, 2], 40)
+    x = np.stack([np.concatenate(x), classes - 1.0 + np.sin(np.arange(120.0))], axis=1)
+    return Batch(x, np.ones(120), classes)
 
 
 def grow_tree(batch, settings, n_jobs=1):

@@ -98,13 +98,15 @@ class LocalModels:
 class Cells:
     """Local models as they stand, one per codevector; this one holds none."""
 
-    def learn(self, batch, partition, parents, memory):
+    def learn(self, batch, partition, parents, memory, age):
         """Local models after some more rows, see `LocalModels.begin`.
 
         Parameters
         ----------
         memory : float or None
             Rows that the partition remembers; None where it averages over all.
+        age : float
+            Rows that it averages over at present.
         """
         return self
 

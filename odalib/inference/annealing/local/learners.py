@@ -168,7 +168,7 @@ class LearnerCells(Cells):
                 share[own] += association[cell, own]
         return result / np.where(share > 0, share, 1.0)[:, np.newaxis]
 
-    def learn(self, batch, partition, parents, memory):
+    def learn(self, batch, partition, parents, memory, age):
         """Learners after some more rows, which they are tried on before."""
         association = associate(batch.rows, partition, parents, self.temperature)
         values = self.blend(batch.rows, partition, association)

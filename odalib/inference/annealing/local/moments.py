@@ -31,10 +31,13 @@ INTERCEPT_SHARE, LEAST_SPREAD = 0.3, 1e-6
 # Rows of the mean squared error of all cells that every cell's is mixed with.
 ERROR_ROWS = 10.0
 # Local models average over fewer rows than the partition, so that they see it as
-# standing still: over all of their cell up to MEMORY_ROWS of them, and over
-# MEMORY_ROWS (n / MEMORY_ROWS) ** MEMORY_POWER of n; where the partition has a
-# memory, over MEMORY_SHARE of it.
-MEMORY_ROWS, MEMORY_POWER, MEMORY_SHARE = 1024.0, 0.8, 0.5
+# standing still: where it averages over n, all cells together average over
+# LOCAL_SHARE n (n / LOCAL_ROWS) ** (LOCAL_POWER - 1), so that the ratio of the steps
+# goes to zero; but none over fewer than ROWS_PER_SLOPE for each number it learns.
+LOCAL_SHARE, LOCAL_ROWS, LOCAL_POWER, ROWS_PER_SLOPE = 0.25, 2048.0, 0.8, 10.0
+# Rows that what a codevector inherits by a split counts for: it says little of the
+# half that it becomes.
+INHERITED_ROWS = 8.0
 
 
 @dataclass(frozen=True)
@@ -222,8 +225,6 @@ class MomentCells(Cells):
     sums : CellSums
     errors : array of shape (K, m)
         Sums of squared errors of rows that were not yet learnt.
-    counted : array of shape (K,)
-        Weight of the rows that each cell has ever met.
     spread : float
         Mean divergence of rows from their nearest codevector.
     weight : float
@@ -237,7 +238,6 @@ class MomentCells(Cells):
     warmth: float | None
     sums: CellSums
     errors: np.ndarray
-    counted: np.ndarray
     spread: float
     weight: float
 
@@ -282,13 +282,13 @@ class MomentCells(Cells):
         values = self.coefficients.blend(association, self.project(block))
         return values + self.centre, association.T @ self.variance
 
-    def learn(self, batch, partition, parents, memory):
+    def learn(self, batch, partition, parents, memory, age):
         """Models after some more rows, which they are tried on before."""
         association = associate(batch.rows, partition, parents, self.temperature)
         z, y = self.project(batch.rows), batch.targets - self.centre
         wrong = np.square(y - self.coefficients.blend(association, z))
         association *= batch.weights
-        kept, counted = self._kept(association.sum(axis=1), memory)
+        kept = self._kept(partition, association.sum(axis=1), memory, age)
         weight = float(batch.weights.sum())
         spread = mean_divergence(RowBlocks(batch.rows, batch.weights), partition)
         step = step_size(weight, self.weight, memory)
@@ -296,29 +296,30 @@ class MomentCells(Cells):
             self,
             sums=self.sums.scaled(kept) + cell_sums(association, z, y).scaled(kept),
             errors=kept[:, np.newaxis] * (self.errors + association @ wrong),
-            counted=counted,
             spread=self.spread + step * (spread - self.spread),
             weight=self.weight + weight,
         )
 
-    def _kept(self, weight, memory):
+    def _kept(self, partition, weight, memory, age):
         """Tell what is kept of the sums of every cell after rows of some weight."""
-        counted = self.counted + weight
-        longest = np.maximum(counted, MEMORY_ROWS)
-        most = MEMORY_ROWS * (longest / MEMORY_ROWS) ** MEMORY_POWER
-        if memory is not None:
-            share = counted / counted.sum()
-            most = np.minimum(most, MEMORY_SHARE * memory * share)
+        horizon = age if memory is None else min(age, memory)
+        most = LOCAL_SHARE * horizon * (horizon / LOCAL_ROWS) ** (LOCAL_POWER - 1.0)
+        least = ROWS_PER_SLOPE * (self.sums.z.shape[1] + 1)
+        most = np.maximum(most * partition.codebook.weights, least)
         held = self.sums.weight + weight
-        return np.divide(most, held, out=np.ones_like(held), where=held > most), counted
+        return np.divide(most, held, out=np.ones_like(held), where=held > most)
 
     def inherit(self, lineage):
         """Models of the codevectors of a lineage."""
+        sums = self.sums.inherit(lineage)
+        is_half = np.minimum.reduceat(lineage.data, lineage.indptr[:-1]) < 1.0
+        few = is_half & (sums.weight > INHERITED_ROWS)
+        factors = np.ones_like(sums.weight)
+        factors[few] = INHERITED_ROWS / sums.weight[few]
         return replace(
             self,
-            sums=self.sums.inherit(lineage),
-            errors=lineage @ self.errors,
-            counted=lineage @ self.counted,
+            sums=sums.scaled(factors),
+            errors=factors[:, np.newaxis] * (lineage @ self.errors),
         )
 
     def regrouped(self, lineage, before, after):

@@ -86,7 +86,6 @@ class CellRegression(LocalModels):
                 n_cells, rows.n_features if axes is None else axes.shape[1], len(centre)
             ),
             errors=np.zeros((n_cells, len(centre))),
-            counted=np.zeros(n_cells),
             spread=mean_divergence(rows, partition),
             weight=rows.total_weight,
         )
@@ -100,7 +99,7 @@ class CellRegression(LocalModels):
             return cell_sums(share, cells.project(block), targets[span] - centre)
 
         sums = rows.reduce(sums_of, n_cells)
-        fitted = replace(cells, sums=sums, counted=sums.weight)
+        fitted = replace(cells, sums=sums)
 
         def errors_of(block, weights, span):
             share = associated(block, np.ones_like(weights), span)

@@ -122,7 +122,7 @@ class Vote(Cells):
             self.decision,
         )
 
-    def learn(self, batch, partition, parents, memory):
+    def learn(self, batch, partition, parents, memory, age):
         """Vote after some more rows, which it has been tried on."""
         vote = self._tried(batch, partition, parents)
         groups = group_codes(parents, batch.targets)

@@ -74,11 +74,10 @@ def choose_vote(spec, batch, settings, n_jobs):
         for decision in spec.decisions:
             candidate, place[decision] = search.descend(decision, place[decision])
             found.append(candidate)
-    spec = replace(spec, has_metric=has_metric, by_size=_by_size(found))
+    by_size = _by_size(found)
     if not settings.choose:
         found, numbers = [one for one in found if one.size == number], [number]
     best = min(found, key=attrgetter("loss"))
-    best = replace(best, spec=replace(best.spec, by_size=spec.by_size))
     if spec.polish:
         starts = [best]
         for size in sorted({numbers[0], numbers[-1]}):
@@ -86,7 +85,8 @@ def choose_vote(spec, batch, settings, n_jobs):
             starts.append(search.descend("bayes", MIDDLE)[0])
         for start in starts:
             best = min(best, _polished(trials, start, spec), key=attrgetter("loss"))
-    return best.refined(), best.size
+    chosen = replace(best.refined(), has_metric=has_metric, by_size=by_size)
+    return chosen, best.size
 
 
 def _learns_metric(spec, batch, settings):
