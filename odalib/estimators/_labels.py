@@ -11,8 +11,8 @@ __all__ = [
     "announced_classes",
     "classes_of",
     "encode",
-    "joined_labels",
     "labelled_rows",
+    "labels_in_stream",
     "read_labels",
     "training_rows",
 ]
@@ -201,7 +201,44 @@ def encode(labels, classes):
     return codes[which]
 
 
-def joined_labels(known, labels):
+def labels_in_stream(estimator, labels, known, fixed, classes):
+    """Labels by their codes after some more rows, and whether others may follow.
+
+    Codes stay; a label first met gets the next one.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Named in messages.
+    labels : ndarray of shape (n,)
+    known : ndarray or None
+        Labels of the calls before, by their codes; None on the first.
+    fixed : bool
+        Whether these were announced.
+    classes : array-like or None
+        As the caller of ``partial_fit`` announces them.
+
+    Returns
+    -------
+    known : ndarray
+    fixed : bool
+
+    Raises
+    ------
+    ValueError
+        For announced classes that differ from those before, and labels of another
+        kind.
+    """
+    if classes is not None:
+        before = None if known is None else np.sort(known)
+        announced = announced_classes(estimator, classes, before)
+        return (announced if known is None else known), True
+    if fixed:
+        return known, True
+    return _joined(known, labels), False
+
+
+def _joined(known, labels):
     """Labels known before, in their order, and after them those first met.
 
     Parameters

@@ -4,7 +4,6 @@ from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Bunch
 from sklearn.utils.class_weight import compute_class_weight
@@ -13,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from odalib.estimators._annealing import BaseAnnealer, fitted_attribute
 from odalib.estimators._labels import (
-    announced_classes,
     classes_of,
     encode,
-    joined_labels,
+    labels_in_stream,
     training_rows,
 )
+from odalib.estimators._metric import METRICS, check_metric, metric_features
 from odalib.estimators._sklearn import (
     Interval,
     StrOptions,
@@ -37,8 +36,6 @@ __all__ = ["ODAClassifier"]
 
 # Most codevectors where their number is left open.
 MAX_CODEVECTORS = 100
-# The metric of cells is learnt for so many features at the most: it costs their cube.
-METRIC_LIMITS = {"auto": 500, "learned": np.inf, None: 0}
 
 
 class ODAClassifier(ClassifierMixin, BaseAnnealer):
@@ -181,7 +178,7 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         "n_codevectors": [Interval(Integral, 1, None, closed="left"), None],
         "max_codevectors": [Interval(Integral, 1, None, closed="left")],
         "decision": [StrOptions({"auto", "nearest", "bayes"})],
-        "metric": [StrOptions({"auto", "learned"}), None],
+        "metric": [StrOptions(METRICS), None],
         "polish": [StrOptions({"cross_entropy"}), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         **BaseAnnealer._parameter_constraints,
@@ -443,7 +440,7 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
             decisions = ("bayes", "nearest")
         return ClassVote(
             decisions=decisions,
-            metric_features=METRIC_LIMITS[self.metric],
+            metric_features=metric_features(self.metric),
             polish=self.polish is not None,
         )
 
@@ -451,7 +448,7 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         """Validate rows, labels and weights; rows of no weight are left out."""
         rows, labels, weights = training_rows(self, X, y, sample_weight, reset=reset)
         self._check_values(rows, reset)
-        self._check_metric(rows)
+        check_metric(self, rows)
         if in_stream:
             learnt = self._labels_in_stream(labels, reset, classes)
         else:
@@ -475,14 +472,8 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
                 "class_weight='balanced' needs all labels and is for fit; give "
                 "partial_fit the weights as a dict, or as sample_weight."
             )
-        known = None if first else self._labels
-        if classes is not None:
-            sorted_labels = None if first else np.sort(known)
-            announced = announced_classes(self, classes, sorted_labels)
-            known = announced if first else known
-        fixed = classes is not None or (not first and self._announced)
-        if not fixed:
-            known = joined_labels(known, labels)
+        known, fixed = (None, False) if first else (self._labels, self._announced)
+        known, fixed = labels_in_stream(self, labels, known, fixed, classes)
         self._check_number(len(known))
         return {"_labels": known, "_announced": fixed}
 
@@ -492,16 +483,6 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
             raise ValueError(
                 f"n_codevectors={self.n_codevectors} is less than the {n_classes} "
                 "classes, each of which has a codevector; raise it."
-            )
-
-    def _check_metric(self, rows):
-        """Refuse a metric where none can be learnt."""
-        if self.metric != "learned":
-            return
-        if self.divergence != "squared_euclidean" or sp.issparse(rows):
-            raise ValueError(
-                "metric='learned' is for dense X and divergence='squared_euclidean'; "
-                "take metric='auto', which learns one where it can, or None."
             )
 
     def _kept_by_levels(self):

@@ -4,12 +4,12 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from odalib.estimators._annealing import BaseAnnealer, fitted_attribute
+from odalib.estimators._metric import METRICS, check_metric, metric_features
 from odalib.estimators._sklearn import (
     HasMethods,
     Interval,
@@ -31,8 +31,6 @@ __all__ = ["ODARegressor"]
 
 # Most codevectors where their number is left open.
 MAX_CODEVECTORS = 300
-# The metric of slopes is learnt for so many features at the most: it costs their cube.
-METRIC_LIMITS = {"auto": 500, "learned": np.inf, None: 0}
 
 
 class ODARegressor(RegressorMixin, BaseAnnealer):
@@ -183,7 +181,7 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
             HasMethods(["partial_fit", "predict"]),
         ],
         "blend": ["boolean"],
-        "metric": [StrOptions({"auto", "learned"}), None],
+        "metric": [StrOptions(METRICS), None],
         "target_weight": [Interval(Real, 0, 1, closed="left")],
         "ridge": [Interval(Real, 0, None, closed="neither"), None],
         **BaseAnnealer._parameter_constraints,
@@ -416,7 +414,7 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         return CellRegression(
             slopes=slopes,
             blend=bool(self.blend),
-            metric_features=METRIC_LIMITS[self.metric],
+            metric_features=metric_features(self.metric),
             ridge=self.ridge,
             target=target,
         )
@@ -428,7 +426,7 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         check_consistent_length(rows, targets)
         weights = check_weights(sample_weight, rows)
         self._check_values(rows, reset)
-        self._check_metric(rows)
+        check_metric(self, rows)
         learnt = {"_one_target": targets.ndim == 1}
         targets = targets.reshape(len(targets), -1)
         if not reset:
@@ -455,19 +453,6 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
             raise ValueError(
                 f"y has {targets.shape[1]} targets, and {before} in the calls before; "
                 "call fit to begin anew."
-            )
-
-    def _check_metric(self, rows):
-        """Refuse a metric where none can be learnt."""
-        if self.metric == "learned" and (
-            self.local_model != "linear"
-            or self.divergence != "squared_euclidean"
-            or sp.issparse(rows)
-        ):
-            raise ValueError(
-                "metric='learned' is for dense X, local_model='linear' and "
-                "divergence='squared_euclidean'; take metric='auto', which learns one "
-                "where it can, or None."
             )
 
     def _kept_by_levels(self):

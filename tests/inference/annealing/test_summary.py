@@ -65,7 +65,7 @@ def test_nodes_are_numbered_level_by_level(kind):
 
 
 @kinds
-def test_nodes_tell_what_rows_passed(kind, monkeypatch):
+def test_nodes_tell_what_rows_passed(kind):
     """Where cells are settled; a codevector weighs what its rows do."""
     model, labels, batch = model_of(kind)
     tree, weights = model.summary, batch.weights
@@ -97,7 +97,8 @@ def test_status(kind):
         else:
             assert found[node] == ["empty", "closed", "open"][min(n_children, 2)]
     assert ("empty" in found) == (kind == "lonely")
-    assert ("closed" in found) == (kind == "classes")
+    if kind == "classes":
+        assert {"open", "closed"} <= set(found)
 
 
 @kinds
