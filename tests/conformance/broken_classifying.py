@@ -1,11 +1,13 @@
 """Classifiers with one fault each, and the check that must see it."""
 
+import copy
+
 import numpy as np
 from sklearn.naive_bayes import GaussianNB
 
 from . import checks_classifier
 from .stand_in import caught_by
-from .stand_in_classifier import StandInClassifier
+from .stand_in_classifier import StandInClassifier, StandInGrowing
 
 
 @caught_by(checks_classifier.check_answers_decide_alike, "largest probability")
@@ -147,7 +149,77 @@ class DividesByTheCount(StandInClassifier):
 
 
 @caught_by(
-    checks_classifier.check_weight_is_repetition_in_a_class_stream, "fresh stream"
+    checks_classifier.check_a_class_first_met_is_predicted,
+    "classes_ are",
+    classes_grow=True,
+)
+class LearnsNoLaterLabels(StandInGrowing):
+    def _joined(self, labels):
+        return copy.copy(self)
+
+    def _learn_into(self, target, X, labels, sample_weight):
+        known = np.isin(labels, self.classes_)
+        return (
+            target
+            if not known.any()
+            else super()._learn_into(target, X[known], labels[known], sample_weight)
+        )
+
+
+@caught_by(
+    checks_classifier.check_a_class_first_met_is_predicted,
+    "a class after 40 rows",
+    classes_grow=True,
+)
+class NeverPredictsLaterLabels(StandInGrowing):
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        self._first = self.classes_
+        return self
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        super().partial_fit(X, y, classes, sample_weight)
+        self._first = vars(self).get("_first", self.classes_)
+        return self
+
+    def _log_likelihood(self, X):
+        late = ~np.isin(self.classes_, self._first)
+        return super()._log_likelihood(X) - 1e3 * late
+
+
+@caught_by(
+    checks_classifier.check_cutting_a_stream_that_classes_join_changes_nothing,
+    "the last class from row 40 on",
+    classes_grow=True,
+)
+class DoubtsWhatJoinsLate(StandInGrowing):
+    def _joined(self, labels):
+        draft = super()._joined(labels)
+        new = ~np.isin(draft.classes_, self.classes_)
+        draft._sums[new, 0] = 0.5
+        return draft
+
+
+@caught_by(
+    checks_classifier.check_classes_that_join_are_as_if_announced,
+    "not announced",
+    classes_grow=True,
+)
+class KeepsTheOrderOfMeeting(StandInGrowing):
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        met = vars(self).get("_met", []) if classes is None else classes
+        self._met = [*met, *np.setdiff1d(y, met)]
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def predict_log_proba(self, X):
+        columns = np.searchsorted(self.classes_, self._met)
+        return super().predict_log_proba(X)[:, columns]
+
+
+@caught_by(
+    checks_classifier.check_weight_is_repetition_in_a_class_stream,
+    "fresh stream",
+    gathers=False,
 )
 class StreamsWithoutWeights(StandInClassifier):
     def partial_fit(self, X, y, classes=None, sample_weight=None):

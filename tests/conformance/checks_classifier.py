@@ -5,15 +5,23 @@ import pandas as pd
 from scipy.special import ndtr
 
 from .comparing import (
+    LAST_CALL,
     answers,
     assert_close,
     assert_finite,
     assert_same_bits,
+    assert_same_model,
+    canonical,
     leaves,
     needs,
     refused,
 )
 from .subject import N_GROUPS
+
+# Rows of the last class begin here in a stream that more of them join; for one
+# that gathers rows, before it learns online and after.
+JOINS = (40, 2400)
+N_ROWS = 2700
 
 
 def _two_and_three_classes(subject):
@@ -133,7 +141,7 @@ def check_labels_that_are_none_are_refused(subject):
     for name, match, labels in (
         ("missing labels", "NaN", missing),
         ("no labels", "None", None),
-        ("continuous labels", "continuous", X[:, 0]),
+        ("continuous labels", "continuous", X[:, 0] / 7.0),
         ("two columns of labels", "1d|shape", np.c_[y, y]),
         ("too few labels", "inconsistent", y[:-1]),
     ):
@@ -156,7 +164,7 @@ def check_classes_are_required(subject):
         model.partial_fit(X, y)
 
 
-@needs("partial_fit", "fixed_classes")
+@needs("partial_fit", "classifier")
 def check_classes_cannot_change(subject):
     """Later calls may repeat the classes, not announce others."""
     X, y = subject.groups()
@@ -169,7 +177,7 @@ def check_classes_cannot_change(subject):
         assert leaves(vars(model)) == before, "the refused classes moved the state"
 
 
-@needs("partial_fit", "fixed_classes")
+@needs("partial_fit", "classifier")
 def check_an_unseen_label_is_named(subject):
     """A label that was not announced is refused by name; nothing is learnt."""
     X, y = subject.groups()
@@ -207,7 +215,53 @@ def check_a_class_may_never_come(subject):
     np.testing.assert_array_equal(model.predict(X[seen]), y[seen])
 
 
-@needs("partial_fit", "sample_weight", "classifier")
+@needs("partial_fit", "growing_classes")
+def check_a_class_first_met_is_predicted(subject):
+    """A label that was not announced joins the classes, and its rows are found."""
+    X, y = subject.groups(N_ROWS)
+    new, old = y == 1, np.flatnonzero(y != 1)
+    for n_rows in JOINS:
+        model = subject.make().partial_fit(X[old[:n_rows]], y[old[:n_rows]])
+        assert model.classes_.tolist() == [0, 2], f"classes_ are {model.classes_}"
+        model.partial_fit(X[new][:20], y[new][:20])
+        assert model.classes_.tolist() == [0, 1, 2], f"classes_ are {model.classes_}"
+        found = model.predict(X[:90])
+        np.testing.assert_array_equal(found, y[:90], f"a class after {n_rows} rows")
+
+
+@needs("partial_fit", "growing_classes", "cut_free")
+def check_cutting_a_stream_that_classes_join_changes_nothing(subject):
+    """The same bits for any cut, wherever the classes come in."""
+    X, y = subject.cloud(N_ROWS)
+    for n_rows in JOINS:
+        labels = y.copy()
+        labels[:n_rows][y[:n_rows] == 1] = 2
+        labels[:9] = 2
+        whole, cut = subject.make().partial_fit(X, labels), subject.make()
+        for rows in np.split(np.arange(N_ROWS), [1, 8, 15, 39, 41, 1500, 2399, 2401]):
+            cut.partial_fit(X[rows], labels[rows])
+        message = f"the last class from row {n_rows} on"
+        assert_same_model(cut, whole, X[:300], message, without=LAST_CALL)
+
+
+@needs("partial_fit", "growing_classes", "predict_proba")
+def check_classes_that_join_are_as_if_announced(subject):
+    """Columns are in the order of the labels, whenever these were first met."""
+    X, y = subject.groups(90)
+    order = np.argsort(-y, kind="stable")
+    joined, announced = subject.make(), subject.make()
+    for rows in np.array_split(order, 4):
+        joined.partial_fit(X[rows], y[rows])
+        subject.feed(announced, X[rows], y[rows])
+    assert_close(
+        canonical(joined, X),
+        canonical(announced, X),
+        "classes that were not announced",
+        rtol=1e-7,
+    )
+
+
+@needs("partial_fit", "sample_weight", "classifier", "learns_at_once")
 def check_weight_is_repetition_in_a_class_stream(subject):
     """An integer weight counts as that many rows in a row, in every call."""
     X, y = subject.cloud(90)

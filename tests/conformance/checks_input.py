@@ -109,17 +109,18 @@ def check_float32_is_kept(subject):
         Z = X.astype(dtype)
         for how, model in _models(subject, Z, y).items():
             said = canonical(model, Z)
-            kept = (
+            kept = [
                 "transform",
                 "predict_proba",
                 "predict_log_proba",
                 "decision_function",
-            )
-            found = {
-                name: said[name].dtype
-                for name in (*kept, "cluster_centers_")
-                if name in said
-            }
+                "std",
+                "cluster_centers_",
+                "codevectors_",
+            ]
+            if subject.has("regressor"):
+                kept.append("predict")
+            found = {name: said[name].dtype for name in kept if name in said}
             assert set(found.values()) <= {np.dtype(dtype)}, f"{how}: {found}"
 
 
@@ -129,7 +130,9 @@ def check_float32_agrees_with_float64(subject):
     X, y = subject.groups()
     double, single = subject.make().fit(X, y), subject.make().fit(X.astype("f4"), y)
     a, b = canonical(single, X.astype("f4")), canonical(double, X)
-    assert_same_partition(a["predict"], b["predict"], "float32")
+    assert_same_partition(
+        subject.part(single, X.astype("f4")), subject.part(double, X), "float32"
+    )
     # Random choices may depend on the bytes of the rows, and with them where the
     # annealing ends; what is found there may not.
     found = ("transform", "cluster_centers_", "cluster_weights_")
@@ -141,11 +144,11 @@ def check_dtypes_may_alternate(subject):
     """Rows of float64, float32 and integer dtype meet in one model."""
     X, y = subject.counts()
     kinds = ["f8", "f4", "u1", ">f8", "f4"]
-    labels = subject.make().fit(X, y).predict(X)
+    labels = subject.part(subject.make().fit(X, y), X)
     for fitted in kinds:
         model = subject.make().fit(X.astype(fitted), y)
         for asked in kinds:
-            said = model.predict(X.astype(asked))
+            said = subject.part(model, X.astype(asked))
             assert_same_partition(said, labels, f"fit on {fitted}, predict on {asked}")
             assert_finite(model, X.astype(asked), f"fit on {fitted}, asked {asked}")
     if subject.has("partial_fit"):
@@ -155,7 +158,7 @@ def check_dtypes_may_alternate(subject):
             subject.feed(mixed, X[rows].astype(kind), y[rows])
             subject.feed(plain, X[rows], y[rows])
         assert_same_partition(
-            mixed.predict(X), plain.predict(X), f"a stream of {kinds}"
+            subject.part(mixed, X), subject.part(plain, X), f"a stream of {kinds}"
         )
 
 

@@ -2,6 +2,7 @@
 
 import re
 from contextlib import contextmanager
+from inspect import signature
 
 import numpy as np
 from scipy.sparse import issparse
@@ -14,6 +15,17 @@ ANSWERS = (
     "decision_function",
     "transform",
     "score_samples",
+    "apply",
+)
+# What has an entry for every codevector, of a clusterer or another.
+CODEBOOK = (
+    "cluster_centers_",
+    "cluster_weights_",
+    "codevectors_",
+    "codevector_weights_",
+    "codevector_classes_",
+    "local_coef_",
+    "local_intercept_",
 )
 # These belong to the rows of the last call, not to what was learnt.
 LAST_CALL = ("labels_", "inertia_", "site_precision_", "site_shift_", "X_train_")
@@ -92,22 +104,29 @@ def learnt(model, *, without=()):
 
 def answers(model, X):
     """Collect what `model` says of the rows of X by every method that it has."""
-    return {name: getattr(model, name)(X) for name in ANSWERS if hasattr(model, name)}
+    said = {name: getattr(model, name)(X) for name in ANSWERS if hasattr(model, name)}
+    if "return_std" in signature(model.predict).parameters:
+        said["std"] = model.predict(X, return_std=True)[1]
+    return said
 
 
 def canonical(model, X):
     """Collect answers and codebook in an order that the codevectors settle."""
     said = answers(model, X)
-    if not hasattr(model, "cluster_centers_"):
+    codebook = {n: getattr(model, n) for n in CODEBOOK if hasattr(model, n)}
+    if not codebook:
         return said
-    order = np.lexsort(np.round(model.cluster_centers_, 6).T[::-1])
-    for name in ("predict_proba", "predict_log_proba", "transform"):
-        if name in said:
-            said[name] = said[name][:, order]
-    for name in ("cluster_centers_", "cluster_weights_"):
-        if hasattr(model, name):
-            said[name] = getattr(model, name)[order]
-    said["predict"] = np.argsort(order)[said["predict"]]
+    points = next(iter(codebook.values()))
+    order = np.lexsort(np.round(points, 6).T[::-1])
+    said |= {name: values[order] for name, values in codebook.items()}
+    place = np.argsort(order)
+    if hasattr(model, "cluster_centers_"):
+        said["predict"] = place[said["predict"]]
+        for name in ("predict_proba", "predict_log_proba", "transform"):
+            if name in said:
+                said[name] = said[name][:, order]
+    if "apply" in said:
+        said["apply"] = place[said["apply"] - model.tree_.first_nodes[-1]]
     return said
 
 

@@ -3,6 +3,7 @@
 from functools import partial
 
 from sklearn.gaussian_process.kernels import RBF
+from sklearn.linear_model import SGDRegressor
 
 from odalib import (
     ADFProbitClassifier,
@@ -10,6 +11,7 @@ from odalib import (
     EPProbitClassifier,
     ODAClassifier,
     ODAClusterer,
+    ODARegressor,
 )
 
 from .cases import ScaledEuclidean
@@ -85,6 +87,7 @@ CLUSTERERS = (
     Subject(
         "clusterer by resolutions",
         ODAClusterer(n_clusters=3, resolutions=COARSE_TO_FINE),
+        flat=False,
     ),
 )
 
@@ -158,7 +161,23 @@ ANNEALED_CLASSIFIERS = (
     Growing(
         "codevectors by resolutions",
         ODAClassifier(6, metric=None, polish=None, resolutions=COARSE_TO_FINE),
+        flat=False,
     ),
 )
 
-SUBJECTS = (*CLUSTERERS, *CLASSIFIERS, *ANNEALED_CLASSIFIERS)
+REGRESSORS = (
+    Subject("local models", ODARegressor(6)),
+    Subject("constants", ODARegressor(6, local_model="constant")),
+    Subject(
+        "learners",
+        ODARegressor(6, local_model=SGDRegressor(random_state=0)),
+        order_free=False,
+    ),
+    Subject(
+        "local models by resolutions",
+        ODARegressor(6, metric=None, resolutions=COARSE_TO_FINE),
+        flat=False,
+    ),
+)
+
+SUBJECTS = (*CLUSTERERS, *CLASSIFIERS, *ANNEALED_CLASSIFIERS, *REGRESSORS)

@@ -1,4 +1,4 @@
-"""A small classifier that every check must pass, to be broken in one way at a time."""
+"""Small classifiers that every check must pass, to be broken in one way at a time."""
 
 import copy
 
@@ -124,3 +124,41 @@ class StandInClassifier(ReadsRows, ClassifierMixin, BaseEstimator):
             )
             found.append(others.predict_proba(X[[i]])[0])
         return np.array(found)
+
+
+class StandInGrowing(StandInClassifier):
+    """The same, that takes labels as they come where none were announced."""
+
+    def fit(self, X, y, sample_weight=None):
+        self._announced = False
+        return super().fit(X, y, sample_weight)
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        fresh = not hasattr(self, "classes_")
+        if classes is not None:
+            super().partial_fit(X, y, classes, sample_weight)
+            self._announced = True
+            return self
+        labels = self._read_labels(y)
+        check_consistent_length(X, labels)
+        check_classification_targets(labels)
+        if fresh:
+            self._learn(X, labels, np.unique(labels), sample_weight, fresh)
+            self._announced = False
+            return self
+        if self._announced:
+            return self._learn(X, labels, self.classes_, sample_weight, fresh)
+        return self._joined(labels)._learn_into(self, X, labels, sample_weight)
+
+    def _joined(self, labels):
+        """Copy that knows the labels as well."""
+        draft = copy.copy(self)
+        draft.classes_ = np.union1d(self.classes_, labels)
+        draft._sums = np.zeros((len(draft.classes_), self._sums.shape[1]))
+        draft._sums[np.isin(draft.classes_, self.classes_)] = self._sums
+        return draft
+
+    def _learn_into(self, target, X, labels, sample_weight):
+        self._learn(X, labels, self.classes_, sample_weight, fresh=False)
+        vars(target).update(vars(self))
+        return target

@@ -1,7 +1,9 @@
 """What a check is told about the estimator it is given, and data that suit it."""
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -59,6 +61,12 @@ class Subject:
     scale : float, default=1.0
         Factor of the entries of `groups` and `counts`. Below one for estimators with
         a prior, which entries of a hundred contradict.
+    flat : bool, default=True
+        Whether every row goes to the nearest of all codevectors. The cells of a tree
+        nest, and the nearest leaf may be in another than that of the row.
+    only : tuple of str, default=()
+        Modules of the checks that its parameters could fail, where another subject
+        stands for it in the others; empty for all.
     """
 
     name: str
@@ -77,6 +85,8 @@ class Subject:
     fixed_prior: bool = True
     fit_rtol: float = 0.0
     scale: float = 1.0
+    flat: bool = True
+    only: tuple[str, ...] = ()
 
     def make(self, **params):
         """Return a fresh, unfitted clone, of a fixed seed unless told otherwise."""
@@ -99,20 +109,20 @@ class Subject:
         Estimators may gather rows before they learn online; after a fit they do not.
         """
         yield "a fresh stream", self.make
-        yield "a stream after fit", lambda: self.make().fit(*self.groups(seed=9))
+        yield "a stream after fit", lambda: copy.deepcopy(_fitted(self))
 
     def has(self, capability):
         """Tell whether a check that needs `capability` has something to look at.
 
         A capability is a method or a parameter of the estimator, a kind
-        ("clusterer", "classifier") or one of the properties below.
+        ("clusterer", "classifier", "regressor") or one of the properties below.
         """
         tags = get_tags(self.estimator)
-        classifier = tags.estimator_type == "classifier"
+        kind = tags.estimator_type
         properties = {
-            "clusterer": tags.estimator_type == "clusterer",
-            "classifier": classifier,
-            "fixed_classes": classifier and not self.classes_grow,
+            **{name: name == kind for name in ("clusterer", "classifier", "regressor")},
+            "fixed_classes": kind == "classifier" and not self.classes_grow,
+            "growing_classes": kind == "classifier" and self.classes_grow,
             "sample_weight": has_fit_parameter(self.estimator, "sample_weight"),
             "sparse": tags.input_tags.sparse,
             "order_free": self.order_free,
@@ -121,6 +131,9 @@ class Subject:
             "cut_free": self.cut_atol == 0.0,
             "partial_fit": self.streams and hasattr(self.estimator, "partial_fit"),
             "homogeneous": self.homogeneous,
+            "flat": self.flat,
+            "gathers": self.gathers,
+            "learns_at_once": not self.gathers,
             "domain": bool(self.domain_error),
             "unbounded": self.domain != "unit",
         }
@@ -130,6 +143,14 @@ class Subject:
             hasattr(self.estimator, capability)
             or capability in self.estimator.get_params()
         )
+
+    def part(self, model, X):
+        """Partition of the rows of X by what `model` predicts.
+
+        A regressor learns the number of the group, and is rounded to one.
+        """
+        said = model.predict(X)
+        return np.rint(said) if self.has("regressor") else said
 
     def within(self, rounding):
         """Relative tolerance of fits of the same rows, given that of their sums."""
@@ -161,6 +182,12 @@ class Subject:
         bad = np.array(X)
         bad[17, 1] = _OUTSIDE[self.domain]
         return bad
+
+
+@cache
+def _fitted(subject):
+    """Model of one fit, of which those take copies that need any fitted model."""
+    return subject.make().fit(*subject.groups(seed=9))
 
 
 _CENTRES = np.array([[-8.0, 0.0, 1.0], [8.0, 0.5, -1.0], [0.0, 9.0, 0.0]])

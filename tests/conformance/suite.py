@@ -32,4 +32,9 @@ CHECKS = tuple(
 
 def checks_for(subject):
     """List the checks that have something to look at in `subject`."""
-    return [c for c in CHECKS if all(subject.has(need) for need in c.needs)]
+    return [
+        check
+        for check in CHECKS
+        if all(subject.has(need) for need in check.needs)
+        and (not subject.only or check.__module__.rpartition(".")[2] in subject.only)
+    ]

@@ -4,7 +4,7 @@ import pytest
 
 from . import broken_classifying, broken_learning, broken_manners, broken_reading
 from .stand_in import BREAKAGES, StandIn
-from .stand_in_classifier import StandInClassifier
+from .stand_in_classifier import StandInClassifier, StandInGrowing
 from .subject import Subject
 from .suite import CHECKS, checks_for
 
@@ -26,12 +26,14 @@ SOUND = Subject("sound", StandIn())
 POSITIVE = Subject(
     "positive", PositiveStandIn(), domain="positive", domain_error="not above 0"
 )
-CLASSIFIER = Subject("classifier", StandInClassifier(), fits_calls=True)
+CLASSIFIER = Subject("classifier", StandInClassifier(), fits_calls=True, gathers=False)
+GROWING = Subject("growing", StandInGrowing(), classes_grow=True, gathers=False)
 
 SOUND_PAIRS = [
     *((SOUND, check) for check in checks_for(SOUND)),
     *((POSITIVE, check) for check in checks_for(POSITIVE)),
     *((CLASSIFIER, check) for check in checks_for(CLASSIFIER)),
+    *((GROWING, check) for check in checks_for(GROWING)),
 ]
 
 

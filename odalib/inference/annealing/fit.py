@@ -251,7 +251,9 @@ def _anneal(problem, settings, on_level):
     """
     schedule, choose = settings.schedule, settings.choose
     wanted = schedule.n_codevectors
-    overshoot = OVERSHOOT if settings.thorough else LEAST_OVERSHOOT
+    overshoot = OVERSHOOT
+    if not settings.thorough:
+        overshoot, schedule = LEAST_OVERSHOOT, schedule.quick()
     limit = int(np.ceil(overshoot * wanted)) + EXTRA
     growth = grow(problem, replace(schedule, n_codevectors=limit), on_level)
     if growth.stop_reason == "callback" or (

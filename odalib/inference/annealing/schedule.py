@@ -16,6 +16,8 @@ Rows: TypeAlias = np.ndarray | sp.csr_matrix
 # Stands for a number of codevectors that the fit is to find.
 OPEN_NUMBER = 0
 
+# Cooling of fits that need not be thorough.
+QUICK_COOLING = 0.5
 # Annealing starts this factor above the first critical temperature.
 START = 1.05
 
@@ -72,6 +74,17 @@ class Schedule:
     axis_passes: int
     max_iter: int
     batch_size: int | None
+
+    def quick(self):
+        """Schedule of fewer and cheaper levels, where it takes few steps a level."""
+        if self.tol is not None:
+            return self
+        return replace(
+            self,
+            cooling=min(self.cooling, QUICK_COOLING),
+            max_steps=1,
+            axis_passes=1,
+        )
 
     def first_temperature(self, critical):
         """Temperature of the first level, given the first critical temperature."""

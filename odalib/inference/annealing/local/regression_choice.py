@@ -1,6 +1,7 @@
 """Choosing how cells regress by what predicts rows held out best."""
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,9 @@ def choose_regression(spec, batch, settings, n_jobs):
     """Choose settings of the regression by how they predict rows held out.
 
     The metric in which rows are compared is the average outer product of the slopes
-    of the cells, for three rounds of annealing; it is kept where it predicts better
-    than the divergence as given by more than one standard error.
+    of the cells, for up to three rounds of annealing, while it betters; it is kept
+    where it predicts better than the divergence as given by more than one standard
+    error.
 
     Parameters
     ----------
@@ -75,6 +77,8 @@ def choose_regression(spec, batch, settings, n_jobs):
                 break
             learnt = replace(settings, divergence=metric)
             rounds.append(_Round.of(spec, learnt, folds, scale, n_jobs))
+            if rounds[-1].loss > rounds[-2].loss:
+                break
     return _best_round(rounds).settings
 
 
@@ -120,7 +124,7 @@ def _best_round(rounds):
     first, *learnt = rounds
     if not learnt:
         return first
-    best = min(learnt, key=lambda one: one.weights @ one.errors)
+    best = min(learnt, key=attrgetter("loss"))
     gain = first.errors - best.errors
     total = first.weights.sum()
     mean = first.weights @ gain / total
@@ -145,6 +149,11 @@ class _Round:
     settings: Any
     errors: np.ndarray
     weights: np.ndarray
+
+    @property
+    def loss(self):
+        """Sum of the weighted errors."""
+        return self.weights @ self.errors
 
     @classmethod
     def of(cls, spec, settings, folds, scale, n_jobs):

@@ -22,6 +22,8 @@ from tests.oracles.divergences import CLOSED_FORMS, draw_rows
 from tests.oracles.grouped import nearest_of_group
 from tests.oracles.votes import class_votes, log_probabilities
 
+# Of the partition; a vote goes by its own.
+AGE = 7.0
 names = pytest.mark.parametrize("name", CLOSED_FORMS)
 SPEC = ClassVote(
     ("bayes", "nearest"), np.inf, False, has_metric=True, shrinkage=0.5, coldness=3.0
@@ -73,7 +75,7 @@ def test_without_a_metric_no_covariance_is_kept():
     spec = replace(SPEC, has_metric=False, shrinkage=None)
     vote = spec.begin(batch, partition, None, 1)
     assert vote.within is None
-    vote = vote.learn(batch, partition, None, None)
+    vote = vote.learn(batch, partition, None, None, AGE)
     assert vote.within is None
 
 
@@ -82,7 +84,7 @@ def test_spread_learnt_in_two_batches_is_that_of_both(cut):
     batch, _, partition = cells_of("squared_euclidean")
     whole = SPEC.begin(batch, partition, None, 1)
     first = SPEC.begin(batch[:cut], partition, None, 1)
-    found = first.learn(batch[cut:], partition, None, None)
+    found = first.learn(batch[cut:], partition, None, None, AGE)
     assert found.spread == pytest.approx(whole.spread, rel=1e-11)
     assert found.weight == pytest.approx(whole.weight, rel=1e-12)
     np.testing.assert_allclose(found.within, whole.within, rtol=1e-10)
@@ -93,7 +95,7 @@ def test_spread_follows_the_last_rows_where_memory_is_short():
     batch, _, partition = cells_of("squared_euclidean")
     old, new = batch[:40], batch[40:]
     first = replace(SPEC.begin(old, partition, None, 1), weight=1e9)
-    found = first.learn(new, partition, None, 25.0)
+    found = first.learn(new, partition, None, 25.0, AGE)
     step = 1.0 - (1.0 - 1.0 / 25.0) ** new.weights.sum()
     own = SPEC.begin(new, partition, None, 1)
     expected = first.spread + step * (own.spread - first.spread)
@@ -117,7 +119,7 @@ def test_spread_of_a_tree_is_about_codevectors_of_the_own_cell():
     )
     mean = np.average(least, weights=batch.weights)
     assert vote.spread == pytest.approx(mean, rel=1e-10)
-    again = vote.learn(batch, partition, parents, None)
+    again = vote.learn(batch, partition, parents, None, AGE)
     assert again.spread == pytest.approx(mean, rel=1e-10)
 
 
@@ -167,7 +169,7 @@ def test_rows_are_tried_before_they_are_learnt(decision, tree, monkeypatch):
     for rows in (slice(0, 40), slice(40, 60)):
         piece, own = batch[rows], None if parents is None else parents[rows]
         losses += trial_losses(vote, piece, partition, own)
-        vote, before = vote.learn(piece, partition, own, None), vote
+        vote, before = vote.learn(piece, partition, own, None, AGE), vote
         if rows.start == 0:
             np.testing.assert_allclose(vote.trial[:3], losses, rtol=1e-9)
             assert vote.trial[3] == pytest.approx(piece.weights.sum(), rel=1e-12)
@@ -193,7 +195,9 @@ def test_temperature_moves_to_where_it_predicts(noise, monkeypatch):
     path = [start]
     for row in range(0, 1000, 50):
         rows = slice(row, row + 50)
-        vote = vote.learn(Batch(x[rows], np.ones(50), y[rows]), partition, None, None)
+        vote = vote.learn(
+            Batch(x[rows], np.ones(50), y[rows]), partition, None, None, AGE
+        )
         path.append(vote.coldness)
     # Ten trials, each after two batches.
     steps = np.diff(np.log2(path))
