@@ -4,21 +4,36 @@ from time import perf_counter
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_iris,
+    make_friedman1,
+)
 from sklearn.decomposition import PCA
-from sklearn.linear_model import LogisticRegression
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss
 from sklearn.model_selection import (
     GridSearchCV,
     KFold,
     StratifiedKFold,
     cross_val_predict,
+    train_test_split,
 )
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
-from odalib import EPProbitClassifier, ODAClusterer, PathSearchCV, __version__
-from odalib.inspection import AnnealingPathDisplay
+from odalib import (
+    EPProbitClassifier,
+    ODAClassifier,
+    ODAClusterer,
+    ODARegressor,
+    PathSearchCV,
+    __version__,
+)
+from odalib.inspection import AnnealingPathDisplay, export_text
 
 __all__ = ["main"]
 
@@ -29,6 +44,8 @@ FOLDS = KFold(3, shuffle=True, random_state=SEED)
 PICTURE = "annealing_path.png"
 # As the README says it.
 GET_MATPLOTLIB = '.venv/bin/pip install -e ".[plot]"'
+CODEVECTORS, CELLS, LEAVES = 30, 40, 9
+SEPALS, PETALS = slice(0, 2), slice(2, 4)
 CLASS_FOLDS = StratifiedKFold(5, shuffle=True, random_state=SEED)
 FEATURES = {
     "mean": slice(0, 10),
@@ -39,16 +56,19 @@ FEATURES = {
 
 
 def main():
-    """Show what odalib does, in six parts."""
+    """Show what odalib does, in nine parts."""
     X, digits = load_digits(return_X_y=True)
     print(f"odalib {__version__} on data that scikit-learn ships")
-    print(f"Parts 1 to 5: {len(X)} images of digits, {X.shape[1]} pixels each.")
+    print(f"Parts 1 to 6: {len(X)} images of digits, {X.shape[1]} pixels each.")
     model, seconds = anneal(X)
     compare_with_kmeans(X, model, seconds)
     search_in_a_pipeline(X, digits)
     follow_a_stream(X)
     draw(model)
-    classify()
+    classify_by_codevectors(X, digits)
+    regress()
+    go_from_coarse_to_fine()
+    classify_with_evidence()
 
 
 def heading(title):
@@ -165,9 +185,87 @@ def draw(model):
     print(f"The path of part 1 is in {PICTURE}.")
 
 
-def classify():
+def classify_by_codevectors(X, digits):
+    """Print accuracy and log loss beside nearest neighbours, and a close call."""
+    heading("6. Classification by codevectors")
+    split = train_test_split(X, digits, test_size=0.5, random_state=SEED)
+    X_train, X_test, y_train, y_test = split
+    model = ODAClassifier(n_codevectors=CODEVECTORS, random_state=SEED)
+    _, seconds = timed(model.fit, X_train, y_train)
+    print(
+        f"ODAClassifier(n_codevectors={CODEVECTORS}) learns from half of the images in "
+        f"{seconds:.2f} s.\nOf the other half:\n"
+    )
+    print("                      keeps  accuracy  log loss")
+    peer = KNeighborsClassifier().fit(X_train, y_train)
+    for fitted, kept in ((model, CODEVECTORS), (peer, len(X_train))):
+        loss = log_loss(y_test, fitted.predict_proba(X_test))
+        accuracy = fitted.score(X_test, y_test)
+        name = type(fitted).__name__
+        print(f"{name:20s}  {kept:5d}  {accuracy:8.3f}  {loss:8.3f}")
+    explanation = model.explain(X_test)
+    sure = model.predict_proba(X_test).max(axis=1)
+    closest = sure.argmin()
+    decider = explanation.codevector[closest]
+    print(
+        f"\nIt is least sure, with probability {sure[closest]:.2f}, of an image of the "
+        f"digit {y_test[closest]}:\ncodevector {decider} decided, of the digit "
+        f"{model.codevector_classes_[decider]}. It can be looked at as an image itself."
+    )
+
+
+def regress():
+    """Print R2 beside peers, and how often the deviations hold."""
+    heading("7. Regression by local models")
+    X, y = make_friedman1(1000, noise=1.0, random_state=SEED)
+    X_train, X_test, y_train, y_test = X[:500], X[500:], y[:500], y[500:]
+    print(
+        "Friedman's function of ten features, of which the last five do not matter:\n"
+        f"500 rows to learn from, 500 held out. {CELLS} cells with a linear model\n"
+        "each, cut in the metric of the slopes, or as the rows lie (metric=None).\n"
+    )
+    models = {
+        "ODARegressor": ODARegressor(CELLS, random_state=SEED),
+        "ODARegressor, metric=None": ODARegressor(
+            CELLS, metric=None, random_state=SEED
+        ),
+        "RandomForestRegressor": RandomForestRegressor(random_state=SEED),
+        "Ridge": Ridge(),
+    }
+    print("                              R2  seconds")
+    for name, model in models.items():
+        _, seconds = timed(model.fit, X_train, y_train)
+        print(f"{name:25s}  {model.score(X_test, y_test):5.3f}  {seconds:7.2f}")
+    model = models["ODARegressor"]
+    mean, deviation = model.predict(X_test, return_std=True)
+    within = np.mean(abs(y_test - mean) <= 2.0 * deviation)
+    metric = np.diag(model.metric_)
+    share = metric[:5].sum() / metric.sum()
+    print(
+        f"\nThe metric gives {share:.0%} of the weight to the five that matter. Of the "
+        f"targets\nheld out, {within:.0%} are within two of the deviations that "
+        "predict(return_std=True)\ngives."
+    )
+
+
+def go_from_coarse_to_fine():
+    """Print a tree whose levels see different features."""
+    heading("8. Coarse to fine: a tree of resolutions")
+    iris = load_iris()
+    model = ODAClassifier(
+        LEAVES, resolutions=[SEPALS, PETALS], polish=None, random_state=SEED
+    )
+    model.fit(iris.data, iris.target_names[iris.target])
+    print(
+        f"{len(iris.data)} irises by their sepals, and then, in cells that mix kinds, "
+        "by their petals:\n"
+    )
+    print(export_text(model, feature_names=iris.feature_names))
+
+
+def classify_with_evidence():
     """Print evidence and log loss for several sets of features."""
-    heading("6. Classification, with probabilities and evidence")
+    heading("9. Classification, with probabilities and evidence")
     X, y = load_breast_cancer(return_X_y=True)
     print(
         f"{len(X)} tumours, benign or malignant, by ten measurements of their cells:\n"

@@ -9,17 +9,34 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_digits
-from sklearn.linear_model import LogisticRegression
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_iris,
+    make_friedman1,
+)
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.model_selection import (
+    StratifiedKFold,
+    cross_val_score,
+    train_test_split,
+)
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from odalib import EPProbitClassifier, ODAClusterer, __main__
+from odalib import (
+    EPProbitClassifier,
+    ODAClassifier,
+    ODAClusterer,
+    ODARegressor,
+    __main__,
+)
 
 README = Path(__file__).parents[1] / "README.md"
-X = load_digits().data
+X, DIGITS = load_digits(return_X_y=True)
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +123,72 @@ def test_without_matplotlib_it_says_how_to_get_it(model, tmp_path, monkeypatch, 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_classifies_by_codevectors(printed):
+    kept, accuracies, losses = table_below(" +keeps", printed).T
+    assert kept.tolist() == [30, 898]
+    X_train, X_test, y_train, y_test = train_test_split(
+        X, DIGITS, test_size=0.5, random_state=0
+    )
+    models = (ODAClassifier(30, random_state=0), KNeighborsClassifier())
+    for model, accuracy, loss in zip(models, accuracies, losses, strict=True):
+        probabilities = model.fit(X_train, y_train).predict_proba(X_test)
+        right = (model.classes_[probabilities.argmax(axis=1)] == y_test).mean()
+        assert accuracy == pytest.approx(right, abs=0.0006)
+        assert loss == pytest.approx(log_loss(y_test, probabilities), abs=0.0006)
+    sure, digit, codevector, decided = re.search(
+        r"probability (\S+), of an image of the digit (\d):\n"
+        r"codevector (\d+) decided, of the digit (\d)\.",
+        printed,
+    ).groups()
+    probabilities = models[0].predict_proba(X_test)
+    closest = probabilities.max(axis=1).argmin()
+    assert float(sure) == pytest.approx(probabilities[closest].max(), abs=0.006)
+    assert int(digit) == y_test[closest]
+    assert int(decided) == probabilities[closest].argmax()
+    assert models[0].codevector_classes_[int(codevector)] == int(decided)
+
+
+def test_regresses(printed):
+    rows, values = make_friedman1(1000, noise=1.0, random_state=0)
+    table = table_below(" +R2", printed)
+    model = ODARegressor(40, random_state=0)
+    models = (
+        model,
+        ODARegressor(40, metric=None, random_state=0),
+        RandomForestRegressor(random_state=0),
+        Ridge(),
+    )
+    for fitted, score in zip(models, table[:, 0], strict=True):
+        values_said = fitted.fit(rows[:500], values[:500]).predict(rows[500:])
+        wrong = np.square(values[500:] - values_said).sum()
+        spread = np.square(values[500:] - values[500:].mean()).sum()
+        assert score == pytest.approx(1.0 - wrong / spread, abs=0.0006)
+    found = re.search(r"gives (\d+)% of the weight.*\n.*out, (\d+)% are", printed)
+    weights = model.metric_.diagonal()
+    mean, deviation = model.predict(rows[500:], return_std=True)
+    within = abs(values[500:] - mean) <= 2.0 * deviation
+    percent = [100.0 * weights[:5].sum() / weights.sum(), 100.0 * within.mean()]
+    np.testing.assert_allclose(
+        [float(part) for part in found.groups()], percent, atol=0.6
+    )
+
+
+def test_goes_from_coarse_to_fine(printed):
+    iris = load_iris()
+    lines = re.findall(r"^( *)(\d+) (\w+), (\d+) rows(?:, class (\w+))?", printed, re.M)
+    root, *nodes = lines
+    assert root == ("", "0", "root", "150", "")
+    by_depth = {"  ": [], "    ": []}
+    for indent, _, status, rows, kind in nodes:
+        assert (status == "leaf") == (indent == "    ")
+        assert kind in iris.target_names
+        by_depth[indent].append(int(rows))
+    assert len(by_depth["    "]) == 9
+    assert [sum(rows) for rows in by_depth.values()] == [150, 150]
+    assert "sepal length" in re.search(r"^  1 open.*", printed, re.M).group()
+    assert "petal" not in re.search(r"^  1 open.*", printed, re.M).group()
+
+
 def held_out_losses(model, rows, labels):
     """Log loss of every fold, and how many rows it has."""
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
@@ -114,7 +197,7 @@ def held_out_losses(model, rows, labels):
     return -scores, [len(test) for _, test in folds.split(rows, labels)]
 
 
-def test_classifies(printed):
+def test_classifies_with_evidence(printed):
     rows, labels = load_breast_cancer(return_X_y=True)
     table = table_below("features  evidence", printed)
     columns = [np.s_[:10], np.s_[10:20], np.s_[20:], np.s_[:]]

@@ -8,13 +8,18 @@ of a classifier and the children of a node are told apart by one rule.
 import numpy as np
 
 __all__ = [
+    "LEAST_WRONG",
     "MAX_CLASSES",
+    "WRONG_SHARE",
     "closed_groups",
     "group_codes",
     "members_by_parent",
     "parents_of",
 ]
 
+# Rows of a class count in a cell where they are this many, and this share: fewer are
+# noise that codevectors would learn by heart.
+LEAST_WRONG, WRONG_SHARE = 3.0, 0.1
 # A cell's groups are this many apart.
 MAX_CLASSES = 2**20
 

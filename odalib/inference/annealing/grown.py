@@ -10,17 +10,18 @@ from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.census import Census
 from odalib.inference.annealing.codebook import Codebook, collect_cells
 from odalib.inference.annealing.fit import anneal, finish_on
-from odalib.inference.annealing.groups import group_codes, parents_of
+from odalib.inference.annealing.groups import (
+    LEAST_WRONG,
+    WRONG_SHARE,
+    group_codes,
+    parents_of,
+)
 from odalib.inference.annealing.layer import Layer, nearest_child, nearest_of_group
 from odalib.inference.annealing.local.base import Partition
 from odalib.inference.annealing.rows import RowBlocks
 from odalib.inference.annealing.schedule import OPEN_NUMBER, Settings
 
 __all__ = ["fit_layers", "refit_layers"]
-
-# A cell of a classifier has children where this many rows, and this share, are of
-# other classes than most: fewer are noise that children would learn by heart.
-LEAST_WRONG, WRONG_SHARE = 3.0, 0.1
 
 
 def fit_layers(batch, settings, n_jobs=1, on_level=None):
@@ -52,8 +53,7 @@ def fit_layers(batch, settings, n_jobs=1, on_level=None):
             # Cells of a tree are many and small; its leaves are not the place to
             # look for the last percent.
             level = replace(level, thorough=False)
-        level = level.local_models.tuned(seen, level, n_jobs)
-        build = _Builder(batch, seen, level, parents, depth, n_jobs)
+        build = _Builder(batch, seen, level, parents, depth, n_jobs).tuned()
 
         def report(level_found, solution, build=build, layers=layers):
             def found():
@@ -90,8 +90,7 @@ def _with_numbers(settings, batch):
         numbers.append(max([number, *numbers]))
     numbered = None
     for level, number in zip(chain[::-1], numbers[::-1], strict=True):
-        schedule = replace(level.schedule, n_codevectors=number)
-        numbered = replace(level, schedule=schedule, finer=numbered)
+        numbered = replace(_with_number(level, number), finer=numbered)
     return numbered
 
 
@@ -170,33 +169,50 @@ class _Builder:
 
     @cached_property
     def _open(self):
-        """Rows of the cells that anneal, and their groups."""
-        if self._closed is None:
-            return self.seen, self.groups
-        cells = parents_of(self._closed.groups)
-        chosen = ~np.isin(self.parents, cells)
-        return self.seen[chosen], self.groups[chosen]
+        """Rows of the cells that anneal, of classes that count there."""
+        if self.parents is None or not self.settings.local_models.by_class:
+            return _Rows(self.seen, self.groups, self.parents)
+        codes, which = np.unique(self.groups, return_inverse=True)
+        weight = np.bincount(which, self.seen.weights)
+        mostly, _, _ = _class_counts(self.parents, self.seen)
+        cells = parents_of(codes)
+        chosen = (weight >= LEAST_WRONG) | (codes == group_codes(cells, mostly[cells]))
+        if self._closed is not None:
+            chosen &= ~np.isin(cells, parents_of(self._closed.groups))
+        return self._rows(chosen[which])
+
+    def _rows(self, chosen):
+        """Take some of the rows."""
+        return _Rows(self.seen[chosen], self.groups[chosen], self.parents[chosen])
+
+    def tuned(self):
+        """Builder with what its local models choose on rows held out.
+
+        Numbers are of the codevectors of open cells, from here on.
+        """
+        opened, settings = self._open, self.settings
+        if self._closed is not None:
+            number = settings.schedule.n_codevectors - len(self._closed)
+            settings = _with_number(settings, max(number, 1))
+        if len(opened.seen):
+            settings = settings.local_models.tuned(
+                opened.seen, settings, self.n_jobs, opened.parents
+            )
+        tuned = replace(self, settings=settings)
+        tuned.__dict__.update(_closed=self._closed, _open=opened)
+        return tuned
 
     def fit(self, on_level):
         """Solution of all cells, those closed with a codevector each."""
-        seen, groups = self._open
-        settings, closed = self.settings, self._closed
-        if closed is not None:
-            number = max(settings.schedule.n_codevectors - len(closed), 1)
-            schedule = replace(settings.schedule, n_codevectors=number)
-            settings = replace(settings, schedule=schedule)
-        if len(seen) == 0:
-            return self._all_closed(settings)
-        return self._completed(anneal(seen, settings, self.n_jobs, on_level, groups))
-
-    def _all_closed(self, settings):
-        """Solution where no cell has children."""
-        own = np.isin(self.groups, self._closed.groups)
-        seen, number = self.seen[own], len(self._closed)
-        schedule = replace(settings.schedule, n_codevectors=number)
-        settings = replace(settings, schedule=schedule)
-        groups = self.groups[own]
-        return anneal(seen, settings, self.n_jobs, groups=groups)
+        opened = self._open
+        if len(opened.seen):
+            solution = anneal(
+                opened.seen, self.settings, self.n_jobs, on_level, opened.groups
+            )
+            return self._completed(solution)
+        rows = self._rows(np.isin(self.groups, self._closed.groups))
+        settings = _with_number(self.settings, len(self._closed))
+        return anneal(rows.seen, settings, self.n_jobs, groups=rows.groups)
 
     def refit(self, solution):
         """Solution for these rows by hard assignments."""
@@ -247,15 +263,21 @@ class _Builder:
         """
         spec, seen = self.settings.local_models, self.seen
         parents = self.parents
-        if self._closed is not None:
+        if self.groups is not None:
             known = np.isin(self.groups, solution.codebook.groups)
-            seen, parents = seen[known], parents[known]
+            if not known.all():
+                seen, parents = seen[known], parents[known]
         partition = Partition.of(solution.divergence, solution.codebook, solution.shift)
         cells = spec.begin(seen, partition, parents, self.n_jobs)
-        solution = spec.finish(seen, solution, cells, self.n_jobs)
-        layer = Layer.begin(
-            self.settings,
+        codebook = spec.finish(seen, solution, cells, self.n_jobs, parents)
+        settings = self.settings
+        if self._closed is not None:
+            number = settings.schedule.n_codevectors + len(self._closed)
+            settings = _with_number(settings, number)
+        layer = Layer(
+            settings,
             solution,
+            codebook,
             cells,
             None,
             self.depth,
@@ -283,6 +305,21 @@ class _Builder:
         return census.learn(self.batch, labels, own, self.n_jobs)
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """Rows at a resolution, their groups, and their cells at the one above."""
+
+    seen: Batch
+    groups: Any
+    parents: Any
+
+
+def _with_number(settings, number):
+    """Give settings another number of codevectors."""
+    schedule = replace(settings.schedule, n_codevectors=number)
+    return replace(settings, schedule=schedule)
+
+
 def _class_counts(parents, batch):
     """Class that most rows of each cell are of, and what is not of it.
 
@@ -292,6 +329,7 @@ def _class_counts(parents, batch):
     wrong : array of shape (n_cells,)
         Share of the rows of other classes, zero where that is little.
     n_classes : array of int of shape (n_cells,)
+        Classes of more than few rows.
     """
     n_cells, n_classes = int(parents.max()) + 1, int(batch.targets.max()) + 1
     counts = np.bincount(
@@ -302,7 +340,8 @@ def _class_counts(parents, batch):
     total, most = counts.sum(axis=1), counts.max(axis=1)
     wrong = total - most
     little = (wrong < LEAST_WRONG) | (wrong <= WRONG_SHARE * total)
-    return counts.argmax(axis=1), np.where(little, 0.0, wrong), (counts > 0).sum(axis=1)
+    n_many = np.maximum((counts >= LEAST_WRONG).sum(axis=1), total > 0)
+    return counts.argmax(axis=1), np.where(little, 0.0, wrong), n_many
 
 
 def _worth_opening(wrong, n_classes, n_codevectors):

@@ -11,6 +11,8 @@ from odalib.inference.annealing.codebook import Codebook, assign, collect_cells
 from odalib.inference.annealing.draws import row_uniforms
 from odalib.inference.annealing.fit import Solution
 from odalib.inference.annealing.groups import (
+    LEAST_WRONG,
+    WRONG_SHARE,
     closed_groups,
     group_codes,
     parents_of,
@@ -50,7 +52,7 @@ class Layer:
         Of the fit in memory that the layer began with: the divergence, the shift and
         the temperature stay.
     codebook : Codebook
-        In shifted coordinates.
+        In shifted coordinates; that of the solution, or polished, and moved since.
     cells : Cells
         Local models.
     census : Census or None
@@ -81,11 +83,6 @@ class Layer:
     axis_weight: np.ndarray | float = 0.0
     covectors: np.ndarray | None = None
     n_steps: int = 0
-
-    @classmethod
-    def begin(cls, settings, solution, cells, census, depth, age):
-        """Layer that goes on from a fit in memory to rows of some weight."""
-        return cls(settings, solution, solution.codebook, cells, census, depth, age)
 
     def with_settings(self, settings):
         """Layer under other settings; what was bound to rows or chosen stays."""
@@ -176,30 +173,46 @@ class Layer:
     def _opened(self, batch, parents, groups):
         """Layer with codevectors for groups that it meets for the first time.
 
-        Every class has one, and every cell; a further class of a cell has where
-        there is room, and else its rows are not learnt at this resolution.
+        Every class has one, and every cell one of the class that most of its rows are
+        of. A further class of a cell has where it makes more than few of the rows, and
+        others merge to make room for it.
         """
         if groups is None:
             return self
         codes, which = np.unique(groups, return_inverse=True)
         is_new = ~np.isin(codes, self.codebook.groups)
-        if parents is not None:
-            known = np.isin(parents_of(codes), parents_of(self.codebook.groups))
-            room = max(self._wanted - len(self.codebook), 0)
-            is_new &= ~known | (np.cumsum(is_new & known) <= room)
         if not is_new.any():
             return self
+        weight = np.bincount(which, batch.weights)
+        if parents is not None:
+            is_new &= self._deserves(codes, weight)
+            if not is_new.any():
+                return self
         cells = collect_cells(RowBlocks(batch.rows, batch.weights), which, len(codes))
-        step = step_size(cells.weight.sum(), self.age, self.settings.memory)
-        shares = step * cells.weight[is_new] / cells.weight.sum()
-        points = cells.total[is_new] / cells.weight[is_new, np.newaxis]
-        weights = np.append(self.codebook.weights, shares)
+        n_new = np.count_nonzero(is_new)
+        room = max(self._wanted - n_new, 1)
+        old, merged = merge_down(self.codebook, self.solution.divergence, room)
+        step = step_size(weight.sum(), self.age, self.settings.memory)
+        weights = np.append(old.weights, step * weight[is_new] / weight.sum())
         codebook = Codebook(
-            np.concatenate([self.codebook.points, points]),
+            np.concatenate(
+                [old.points, cells.total[is_new] / weight[is_new, np.newaxis]]
+            ),
             weights / weights.sum(),
-            np.append(self.codebook.groups, codes[is_new]),
+            np.append(old.groups, codes[is_new]),
         )
-        return self._begin_level(codebook, joined_by(len(self.codebook), len(points)))
+        lineage = joined_by(len(old), n_new) @ merged_into(merged)
+        return self._begin_level(codebook, lineage)
+
+    def _deserves(self, codes, weight):
+        """Which groups of cells may have a codevector, given their rows in a batch."""
+        cells, which = np.unique(parents_of(codes), return_inverse=True)
+        total = np.bincount(which, weight)[which]
+        many = (weight >= LEAST_WRONG) & (weight > WRONG_SHARE * total)
+        most = np.zeros(len(cells))
+        np.maximum.at(most, which, weight)
+        is_empty = ~np.isin(cells, parents_of(self.codebook.groups))
+        return many | (is_empty[which] & (weight == most[which]))
 
     def _step(self, rows, row_weights, groups):
         """Layer whose codevectors have moved towards the means of a batch."""

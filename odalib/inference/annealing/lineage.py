@@ -8,7 +8,7 @@ leaves half to each part; those that merge leave all to the one they become.
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["joined_by", "merged_into", "selected", "split_of"]
+__all__ = ["halves", "joined_by", "merged_into", "selected", "split_of"]
 
 
 def selected(kept):
@@ -38,3 +38,11 @@ def split_of(chosen):
 def joined_by(n_old, n_new):
     """Lineage of codevectors that some others join."""
     return sp.eye(n_old + n_new, n_old, format="csr")
+
+
+def halves(lineage):
+    """Whether each codevector is a half of one before, shape (K_new,)."""
+    share = np.ones(lineage.shape[0])
+    owner = np.repeat(np.arange(len(share)), np.diff(lineage.indptr))
+    np.minimum.at(share, owner, lineage.data)
+    return share < 1.0

@@ -28,7 +28,7 @@ class Model:
     solution : Solution
         Of the finest resolution, where its path began and ended.
     codebook : Codebook
-        Of the finest resolution, as it was annealed.
+        Of the finest resolution, as it was annealed: before a polish.
     hierarchy : list of Codebook
         Large to small, in shifted coordinates.
     n_iter : int
@@ -56,7 +56,7 @@ class Model:
         return cls(
             Tree(tuple(TreeLevel.of_layer(layer, dtype) for layer in layers)),
             solution,
-            finest.codebook,
+            solution.codebook if finest.n_steps == 0 else finest.codebook,
             solution.hierarchy if finest.n_steps == 0 else [finest.codebook],
             sum(layer.solution.n_passes + layer.n_steps for layer in layers),
             n_seen,
@@ -87,8 +87,11 @@ class Model:
         The cells of the finest resolution go whole into those of the other codebook.
         """
         *coarse, finest = self.tree.levels
-        solution, before = self.solution, finest.partition
-        after = Partition.of(solution.divergence, codebook, solution.shift)
+        solution = self.solution
+        before, after = (
+            Partition.of(solution.divergence, one, solution.shift)
+            for one in (self.codebook, codebook)
+        )
         new = Quantiser.of(after, temperature, finest.quantiser.codevectors.dtype)
         labels = nearest_codevectors(before.codebook, after.codebook, after.divergence)
         lineage = merged_into(labels, len(codebook))

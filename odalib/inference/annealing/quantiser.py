@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
 from odalib.inference.annealing.bregman import BregmanDivergence
 from odalib.inference.annealing.codebook import Codebook, assign
@@ -177,14 +176,6 @@ class Quantiser:
         return gradients, offsets, np.log(codebook.weights), 1.0 / self.temperature
 
     def _comparable(self, X, n_jobs, parents=None):
-        """Rows and codebook in common coordinates.
-
-        Sparse rows cannot be shifted and stay sparse; the divergence does not care
-        about a shift common to both.
-        """
-        shift, codebook = self.shift, self.codebook
-        if sp.issparse(X) and shift is not None:
-            shift = None
-            points = self.codevectors.astype(np.float64)
-            codebook = codebook.moved(points, self.weights)
-        return RowBlocks(X, np.ones(X.shape[0]), shift, n_jobs, parents), codebook
+        """Rows and codebook in common coordinates."""
+        rows = RowBlocks(X, np.ones(X.shape[0]), self.shift, n_jobs, parents)
+        return rows, self.codebook

@@ -16,6 +16,8 @@ MIN_BLOCK, MAX_BLOCK = 128, 8192
 # Rows are kept as one centred float64 array up to this many bytes, and converted
 # block by block beyond it.
 CACHE_BYTES = 2**26
+# Sparse rows of no more entries than this, zeros counted, are kept dense.
+SMALL_ELEMENTS = 2**14
 
 
 class RowBlocks:
@@ -46,10 +48,14 @@ class RowBlocks:
             self._order = np.argsort(groups, kind="stable")
             row_weights, groups = row_weights[self._order], groups[self._order]
         self.groups = groups
+        self.shift = shift
         self.row_weights = row_weights
         self.n_jobs = n_jobs
         self.n_rows, self.n_features = X.shape
         self.total_weight = float(row_weights.sum())
+        if sp.issparse(X) and X.shape[0] * X.shape[1] <= SMALL_ELEMENTS:
+            # Where sparse products cost more than all entries.
+            X = X.toarray()
         self._X, self._shift, self._index = X, shift, self._order
         # Sparse rows that are shifted are dense, block by block.
         self._sparse = sp.issparse(X) and shift is None

@@ -128,9 +128,10 @@ def restart(state, model, settings):
         temperature=level.quantiser.temperature,
         hierarchy=model.hierarchy,
     )
-    finest = Layer.begin(
+    finest = Layer(
         settings.chain[-1],
         solution,
+        solution.codebook,
         level.cells,
         level.census,
         finest.depth,

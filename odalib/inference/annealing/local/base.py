@@ -7,7 +7,14 @@ import numpy as np
 from odalib.inference.annealing.bregman import BregmanDivergence
 from odalib.inference.annealing.codebook import Codebook, divergence_between
 
-__all__ = ["NO_CELLS", "Cells", "LocalModels", "Partition", "rise_of_spread"]
+__all__ = [
+    "NO_CELLS",
+    "Cells",
+    "LocalModels",
+    "Partition",
+    "nearest_size",
+    "rise_of_spread",
+]
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,7 @@ class LocalModels:
         """Divergence under which they are annealed."""
         return divergence
 
-    def tuned(self, batch, settings, n_jobs):
+    def tuned(self, batch, settings, n_jobs, parents=None):
         """Give settings with what is chosen on rows held out.
 
         Parameters
@@ -66,6 +73,8 @@ class LocalModels:
             Rows at the resolution of the settings.
         settings : Settings
         n_jobs : int
+        parents : array of int of shape (n,) or None
+            Cell of every row at the resolution above.
 
         Returns
         -------
@@ -90,9 +99,9 @@ class LocalModels:
         """
         return NO_CELLS
 
-    def finish(self, batch, solution, cells, n_jobs):
-        """Solution with what the local models change of its codebook."""
-        return solution
+    def finish(self, batch, solution, cells, n_jobs, parents):
+        """Codebook that the local models make of the one that was annealed."""
+        return solution.codebook
 
 
 class Cells:
@@ -147,6 +156,11 @@ def rise_of_spread(lineage, before, after):
     moved = fine.moved(lineage.T @ after.codebook.points, fine.weights)
     rise = divergence_between(after.divergence, fine, moved)
     return float(fine.weights @ rise)
+
+
+def nearest_size(by_size, number):
+    """Entry of a table whose number of codevectors is nearest to a number."""
+    return min(by_size, key=lambda entry: abs(np.log(entry[0] / number)))
 
 
 NO_CELLS = Cells()

@@ -50,9 +50,9 @@ class ClassVote(LocalModels):
 
     by_class = True
 
-    def tuned(self, batch, settings, n_jobs):
+    def tuned(self, batch, settings, n_jobs, parents=None):
         """As `LocalModels.tuned`; also the number of codevectors, where it is open."""
-        spec, number = choose_vote(self, batch, settings, n_jobs)
+        spec, number = choose_vote(self, batch, settings, n_jobs, parents)
         schedule = replace(settings.schedule, n_codevectors=number)
         return replace(settings, local_models=spec, schedule=schedule, choose=False)
 
@@ -72,13 +72,14 @@ class ClassVote(LocalModels):
             by_size=self.by_size,
         )
 
-    def finish(self, batch, solution, cells, n_jobs):
+    def finish(self, batch, solution, cells, n_jobs, parents):
         """As `LocalModels.finish`: polish the codevectors."""
         partition = Partition.of(solution.divergence, solution.codebook, solution.shift)
-        books = [partition.codebook, *self.polished(batch, partition, cells, n_jobs)]
-        return replace(solution, codebook=books[-1])
+        passes = self.polished(batch, partition, cells, n_jobs, parents)
+        books = [partition.codebook, *passes]
+        return books[-1]
 
-    def polished(self, batch, partition, vote, n_jobs):
+    def polished(self, batch, partition, vote, n_jobs, parents):
         """Codebooks after each of the passes of the polish."""
         rows = RowBlocks(batch.rows, batch.weights, partition.shift, n_jobs)
         divergence = vote.divergence(partition)
@@ -86,6 +87,6 @@ class ClassVote(LocalModels):
         codebook = partition.codebook
         for _ in range(self.n_passes):
             codebook = polish_pass(
-                rows, batch.targets, codebook, divergence, temperature
+                rows, batch.targets, codebook, divergence, temperature, parents
             )
             yield codebook

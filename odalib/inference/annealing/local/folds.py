@@ -22,12 +22,13 @@ class Fold:
     Attributes
     ----------
     learnt, held_out : Batch
-    places : array of int
-        Of the rows held out, in the batch they are of.
+    learnt_places, places : array of int
+        Of the rows learnt and held out, in the batch they are of.
     """
 
     learnt: Batch
     held_out: Batch
+    learnt_places: np.ndarray
     places: np.ndarray
 
 
@@ -63,7 +64,7 @@ def folds_of(batch, classes, seed, enough=HELD_OUT):
         places = np.flatnonzero((part >= 0) & (ahead == 0))
         learnt = np.flatnonzero((part < 0) | ((ahead > 0) & (ahead < N_PARTS)))
         if len(places) and len(learnt):
-            folds.append(Fold(batch[learnt], batch[places], places))
+            folds.append(Fold(batch[learnt], batch[places], learnt, places))
     return folds
 
 

@@ -67,7 +67,7 @@ class CellLearners(LocalModels):
         """As `LocalModels.divergence`."""
         return self.target.divergence(divergence)
 
-    def tuned(self, batch, settings, n_jobs):
+    def tuned(self, batch, settings, n_jobs, parents=None):
         """As `LocalModels.tuned`; the temperature of the association alone."""
         target = self.target.measured(batch, settings.divergence)
         spec = replace(self, target=target)

@@ -6,8 +6,13 @@ from functools import cached_property
 import numpy as np
 
 from odalib.inference.annealing.codebook import assign
+from odalib.inference.annealing.lineage import halves
 from odalib.inference.annealing.local.association import associate
-from odalib.inference.annealing.local.base import Cells, rise_of_spread
+from odalib.inference.annealing.local.base import (
+    Cells,
+    nearest_size,
+    rise_of_spread,
+)
 from odalib.inference.annealing.rows import RowBlocks
 from odalib.inference.annealing.stochastic import step_size
 
@@ -22,12 +27,15 @@ __all__ = [
     "fit_globally",
     "mean_divergence",
     "mixed_errors",
+    "offset_of",
 ]
 
 # Intercepts are drawn to the global fit by this share of the rows that slopes are, and
 # every spread of the rows that slopes rest on is taken to be larger by this part of
 # the mean spread, so that none is zero.
 INTERCEPT_SHARE, LEAST_SPREAD = 0.3, 1e-6
+# Features whose spread is this part of their mean are constant up to rounding.
+CONSTANT = 1e-10
 # Rows of the mean squared error of all cells that every cell's is mixed with.
 ERROR_ROWS = 10.0
 # Local models average over fewer rows than the partition, so that they see it as
@@ -141,7 +149,7 @@ class Coefficients:
         return result
 
 
-def fit_cells(sums, ridge, global_ridge):
+def fit_cells(sums, ridge, global_ridge, rounding):
     """Linear models, each drawn to the linear fit to all rows.
 
     Slopes minimise the squared error of a cell plus that of ``ridge`` rows on which
@@ -154,13 +162,15 @@ def fit_cells(sums, ridge, global_ridge):
         In rows.
     global_ridge : float
         Rows that draw the global slopes to zero, of features of unit variance.
+    rounding : array of shape (q,)
+        Features that vary by less are constant.
 
     Returns
     -------
     Coefficients
     """
     total = sums.weight.sum()
-    slope, intercept, scale = fit_globally(sums, global_ridge)
+    slope, intercept, scale = fit_globally(sums, global_ridge, rounding)
     unit = np.eye(len(scale))
     weight = np.where(sums.weight > 0, sums.weight, 1.0)[:, np.newaxis]
     mean = sums.z / weight
@@ -184,8 +194,16 @@ def fit_cells(sums, ridge, global_ridge):
     return Coefficients(slope + own, intercept + shift)
 
 
-def fit_globally(sums, ridge):
+def fit_globally(sums, ridge, rounding):
     """Linear fit to the rows of all cells.
+
+    Parameters
+    ----------
+    sums : CellSums
+    ridge : float
+        Rows that draw slopes to zero, of features of unit variance.
+    rounding : array of shape (q,)
+        Features that vary by less are constant.
 
     Returns
     -------
@@ -199,7 +217,10 @@ def fit_globally(sums, ridge):
     covariance = sums.zz.sum(axis=0) / total - np.outer(mean_z, mean_z)
     crossed = sums.zy.sum(axis=0) / total - np.outer(mean_z, mean_y)
     scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    scale[scale == 0.0] = 1.0
+    varies = scale > rounding
+    scale = np.where(varies, scale, 1.0)
+    covariance = np.where(np.outer(varies, varies), covariance, 0.0)
+    crossed[~varies] = 0.0
     correlation = covariance / np.outer(scale, scale)
     drawn = (ridge / total + LEAST_SPREAD) * np.eye(len(scale))
     slope = np.linalg.solve(correlation + drawn, crossed / scale[:, np.newaxis])
@@ -215,8 +236,11 @@ class MomentCells(Cells):
     ----------
     axes : array of shape (d, q) or None
         Directions along which models slope; None for the features themselves.
+    offset : array of shape (q,)
     centre : array of shape (m,)
-        Subtracted from targets, which keeps digits.
+        Subtracted from rows along the axes and from targets, which keeps digits.
+    rounding : array of shape (q,)
+        Features that vary by less are constant.
     ridge, global_ridge : float
         See `fit_cells`.
     warmth : float or None
@@ -229,10 +253,14 @@ class MomentCells(Cells):
         Mean divergence of rows from their nearest codevector.
     weight : float
         Of the rows behind that.
+    by_size : tuple of (int, float, float)
+        Number of codevectors, and warmth and ridge for about as many.
     """
 
     axes: np.ndarray | None
+    offset: np.ndarray
     centre: np.ndarray
+    rounding: np.ndarray
     ridge: float
     global_ridge: float
     warmth: float | None
@@ -240,6 +268,7 @@ class MomentCells(Cells):
     errors: np.ndarray
     spread: float
     weight: float
+    by_size: tuple[tuple[int, float, float], ...] = ()
 
     @property
     def n_targets(self):
@@ -249,7 +278,7 @@ class MomentCells(Cells):
     @cached_property
     def coefficients(self):
         """Linear models, in the coordinates of the axes."""
-        return fit_cells(self.sums, self.ridge, self.global_ridge)
+        return fit_cells(self.sums, self.ridge, self.global_ridge, self.rounding)
 
     @cached_property
     def variance(self):
@@ -264,7 +293,9 @@ class MomentCells(Cells):
 
     def in_features(self, shift):
         """Slopes (K, d, m) and intercepts (K, m) for rows as they came."""
-        slope, intercept = self.coefficients.slope, self.coefficients.intercept
+        slope = self.coefficients.slope
+        intercept = self.coefficients.intercept
+        intercept = intercept - np.einsum("q,kqm->km", self.offset, slope)
         if self.axes is not None:
             slope = np.einsum("dq,kqm->kdm", self.axes, slope)
         intercept = intercept + self.centre
@@ -273,8 +304,8 @@ class MomentCells(Cells):
         return slope, intercept
 
     def project(self, block):
-        """Rows along the axes, dense, shape (n, q)."""
-        return along(block, self.axes)
+        """Rows along the axes, dense and about their mean, shape (n, q)."""
+        return along(block, self.axes) - self.offset
 
     def predict(self, block, partition, parents):
         """Predictions and their variance, each of shape (n, m)."""
@@ -312,8 +343,7 @@ class MomentCells(Cells):
     def inherit(self, lineage):
         """Models of the codevectors of a lineage."""
         sums = self.sums.inherit(lineage)
-        is_half = np.minimum.reduceat(lineage.data, lineage.indptr[:-1]) < 1.0
-        few = is_half & (sums.weight > INHERITED_ROWS)
+        few = halves(lineage) & (sums.weight > INHERITED_ROWS)
         factors = np.ones_like(sums.weight)
         factors[few] = INHERITED_ROWS / sums.weight[few]
         return replace(
@@ -325,7 +355,12 @@ class MomentCells(Cells):
     def regrouped(self, lineage, before, after):
         """Models of a coarser codebook, whose cells vary by more."""
         spread = self.spread + rise_of_spread(lineage, before, after)
-        return replace(self.inherit(lineage), spread=max(spread, 0.0))
+        cells = replace(self.inherit(lineage), spread=max(spread, 0.0))
+        if not self.by_size:
+            return cells
+        _, warmth, ridge = nearest_size(self.by_size, len(after.codebook))
+        warmth = None if self.warmth is None else warmth
+        return replace(cells, warmth=warmth, ridge=ridge)
 
 
 def mixed_errors(errors, weight):
@@ -351,6 +386,26 @@ def as_held_out(errors, weight, held_out_error):
     evenly = np.outer(weight / weight.sum(), total)
     factors = np.divide(total, found, out=np.zeros_like(found), where=found > 0)
     return np.where(found > 0, errors * factors, evenly)
+
+
+def offset_of(rows, axes):
+    """Mean of rows along axes, and what is rounding beside the rows as they came.
+
+    Parameters
+    ----------
+    rows : RowBlocks
+    axes : array of shape (d, q) or None
+
+    Returns
+    -------
+    offset : array of shape (q,)
+    rounding : array of shape (q,)
+    """
+    mean, _ = rows.mean_and_scale()
+    whole = mean if rows.shift is None else mean + rows.shift
+    if axes is None:
+        return mean, CONSTANT * np.abs(whole)
+    return mean @ axes, CONSTANT * np.abs(whole @ axes)
 
 
 def along(block, axes):

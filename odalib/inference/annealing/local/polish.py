@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from odalib.inference.annealing.groups import MAX_CLASSES
+from odalib.inference.annealing.groups import MAX_CLASSES, parents_of
 from odalib.kernels.reference import annealing as kernels
 
 __all__ = ["polish_pass"]
@@ -12,7 +12,7 @@ __all__ = ["polish_pass"]
 INERTIA = 2.0
 
 
-def polish_pass(rows, classes, codebook, divergence, temperature):
+def polish_pass(rows, classes, codebook, divergence, temperature, parents=None):
     """One step towards a larger likelihood of the classes, ``sum log p(c | x)``.
 
     With ``q`` the association of a row with the codevectors of its class and ``p``
@@ -30,6 +30,8 @@ def polish_pass(rows, classes, codebook, divergence, temperature):
     codebook : Codebook
     divergence : BregmanDivergence
     temperature : float
+    parents : array of int of shape (n,) or None
+        Cell of every row at the resolution above, whose children alone vote.
 
     Returns
     -------
@@ -37,13 +39,15 @@ def polish_pass(rows, classes, codebook, divergence, temperature):
     """
     gradients, offsets = codebook.planes(divergence)
     log_weights = np.log(codebook.weights)
-    own_class = codebook.groups % MAX_CLASSES
+    own_class, above = codebook.groups % MAX_CLASSES, parents_of(codebook.groups)
 
     def on_block(block, row_weights, span):
         logits = kernels.negative_divergence(
             block, gradients / temperature, offsets / temperature - log_weights
         )
         association = _softmax(logits)
+        if parents is not None:
+            logits[above[:, np.newaxis] != parents[span]] = -np.inf
         other = own_class[:, np.newaxis] != classes[span]
         within = _softmax(np.where(other, -np.inf, logits))
         association *= row_weights
@@ -57,6 +61,8 @@ def polish_pass(rows, classes, codebook, divergence, temperature):
 
     own, all_rows, total = rows.reduce_cells(on_block, len(codebook))
     held = INERTIA * np.maximum(own, all_rows)
+    # One that no row is associated with stays where it is.
+    held[held == 0.0] = 1.0
     pull = (own - all_rows)[:, np.newaxis]
     moves = (total - pull * codebook.points) / (pull + held[:, np.newaxis])
     moves = divergence.shorten(codebook.points, moves)

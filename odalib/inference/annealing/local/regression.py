@@ -13,6 +13,7 @@ from odalib.inference.annealing.local.moments import (
     as_held_out,
     cell_sums,
     mean_divergence,
+    offset_of,
 )
 from odalib.inference.annealing.local.regression_choice import choose_regression
 from odalib.inference.annealing.rows import RowBlocks
@@ -43,6 +44,8 @@ class CellRegression(LocalModels):
     target : TargetWeight
     global_ridge : float
     warmth : float
+    by_size : tuple of (int, float, float)
+        Number of codevectors, and warmth and ridge that predicted best with it.
     held_out_error : tuple of float, or None
         Mean squared error of every target in rows held out.
     """
@@ -54,6 +57,7 @@ class CellRegression(LocalModels):
     target: TargetWeight = NO_TARGETS
     global_ridge: float = 0.0
     warmth: float = 1.0
+    by_size: tuple[tuple[int, float, float], ...] = ()
     held_out_error: tuple[float, ...] | None = None
 
     def annealed(self, batch):
@@ -64,7 +68,7 @@ class CellRegression(LocalModels):
         """As `LocalModels.divergence`."""
         return self.target.divergence(divergence)
 
-    def tuned(self, batch, settings, n_jobs):
+    def tuned(self, batch, settings, n_jobs, parents=None):
         """As `LocalModels.tuned`; also the metric, and an open number."""
         target = self.target.measured(batch, settings.divergence)
         spec = replace(self, target=target)
@@ -76,18 +80,20 @@ class CellRegression(LocalModels):
         targets = batch.targets
         centre = batch.weights @ targets / rows.total_weight
         n_cells, axes = len(partition.codebook), self.axes(rows)
+        offset, rounding = offset_of(rows, axes)
         cells = MomentCells(
             axes=axes,
+            offset=offset,
             centre=centre,
+            rounding=rounding,
             ridge=DEFAULT_RIDGE if self.ridge is None else self.ridge,
             global_ridge=self.global_ridge,
             warmth=self.warmth if self.blend else None,
-            sums=CellSums.zeros(
-                n_cells, rows.n_features if axes is None else axes.shape[1], len(centre)
-            ),
+            sums=CellSums.zeros(n_cells, len(offset), len(centre)),
             errors=np.zeros((n_cells, len(centre))),
             spread=mean_divergence(rows, partition),
             weight=rows.total_weight,
+            by_size=self.by_size,
         )
 
         def associated(block, weights, span):

@@ -9,15 +9,12 @@ import scipy.sparse as sp
 
 from odalib.inference.annealing.divergences import Mahalanobis, SquaredEuclidean
 from odalib.inference.annealing.fit import anneal
-from odalib.inference.annealing.local.association import associate
 from odalib.inference.annealing.local.base import Partition
-from odalib.inference.annealing.local.folds import Fold, folds_of, number_for
-from odalib.inference.annealing.local.moments import (
-    along,
-    cell_sums,
-    fit_cells,
-    fit_globally,
-    mean_divergence,
+from odalib.inference.annealing.local.folds import folds_of, number_for
+from odalib.inference.annealing.local.regression_trials import (
+    Judged,
+    Trial,
+    global_errors,
 )
 from odalib.inference.annealing.rows import RowBlocks
 
@@ -34,6 +31,8 @@ __all__ = [
 WARMTHS = (0.4, 0.8, 1.6, 3.2, 6.4, 12.8)
 RIDGES = (0.01, 0.1, 1.0, 10.0, 100.0)
 GLOBAL_RIDGES = (0.0, 1.0, 10.0, 100.0, 1000.0)
+# Ratio of the numbers of codevectors that the path is judged at.
+PATH_RATIO = 2
 # Folds are held out until so many rows have been predicted.
 ENOUGH_ROWS = 1000
 # Codevectors for each distinct row, where the number is open.
@@ -79,7 +78,7 @@ def choose_regression(spec, batch, settings, n_jobs):
             rounds.append(_Round.of(spec, learnt, folds, scale, n_jobs))
             if rounds[-1].loss > rounds[-2].loss:
                 break
-    return _best_round(rounds).settings
+    return _best_round(rounds).with_path(scale)
 
 
 def open_number(batch, settings):
@@ -141,119 +140,67 @@ class _Round:
     ----------
     settings : Settings
         With all that was chosen.
+    trials : list of Trial
     errors : array of shape (n,)
         Squared error of every row held out, of the targets in units of their spread.
     weights : array of shape (n,)
+    loss : float
     """
 
     settings: Any
+    trials: list[Trial]
     errors: np.ndarray
     weights: np.ndarray
-
-    @property
-    def loss(self):
-        """Sum of the weighted errors."""
-        return self.weights @ self.errors
+    loss: float
 
     @classmethod
     def of(cls, spec, settings, folds, scale, n_jobs):
-        trials = [_Trial.of(fold, spec, settings, n_jobs) for fold in folds]
-        weights = np.concatenate([fold.held_out.weights for fold in folds])
-        warmths = WARMTHS if spec.blend else (None,)
-        ridges = RIDGES if spec.ridge is None else (spec.ridge,)
-        best: tuple[Any, ...] = ()
-        least = np.inf
-        for warmth in warmths:
-            wrong = [trial.errors(spec, warmth, ridges) for trial in trials]
-            for place, ridge in enumerate(ridges):
-                errors = np.concatenate([fold[place] for fold in wrong])
-                loss = weights @ (errors / scale).sum(axis=1)
-                if loss < least:
-                    best, least = (warmth, ridge, errors), loss
-        warmth, ridge, errors = best
+        trials = [Trial.of(fold, spec, settings, n_jobs) for fold in folds]
+        weights = np.concatenate([trial.held_out.weights for trial in trials])
+        best = _judge(trials, spec, scale)
         chosen = replace(
             spec,
-            warmth=1.0 if warmth is None else warmth,
-            ridge=ridge,
-            held_out_error=tuple((weights @ errors / weights.sum()).tolist()),
+            warmth=1.0 if best.warmth is None else best.warmth,
+            ridge=best.ridge,
+            held_out_error=tuple((weights @ best.errors / weights.sum()).tolist()),
         )
-        return cls(
-            replace(settings, local_models=chosen),
-            (errors / scale).sum(axis=1),
-            weights,
-        )
+        settings = replace(settings, local_models=chosen)
+        errors = (best.errors / scale).sum(axis=1)
+        return cls(settings, trials, errors, weights, best.loss)
+
+    def with_path(self, scale):
+        """Add to the settings what predicts best with fewer codevectors."""
+        spec = self.settings.local_models
+        size = self.settings.schedule.n_codevectors
+        by_size = [(size, spec.warmth, spec.ridge)]
+        while size > 1:
+            size //= PATH_RATIO
+            trials = [trial.merged(size) for trial in self.trials]
+            best = _judge(trials, spec, scale)
+            warmth = 1.0 if best.warmth is None else best.warmth
+            by_size.append((size, warmth, best.ridge))
+        chosen = replace(spec, by_size=tuple(by_size))
+        return replace(self.settings, local_models=chosen)
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """A partition of the rows of a fold that are learnt from, and those held out."""
-
-    fold: Fold
-    partition: Partition
-    axes: np.ndarray | None
-    spread: float
-    learnt: np.ndarray | sp.csr_matrix
-    held_out: np.ndarray | sp.csr_matrix
-
-    @classmethod
-    def of(cls, fold, spec, settings, n_jobs):
-        quick = replace(settings, thorough=False)
-        learnt = fold.learnt
-        solution = anneal(learnt, quick, n_jobs)
-        partition = Partition.of(solution.divergence, solution.codebook, solution.shift)
-        rows = RowBlocks(learnt.rows, learnt.weights, partition.shift, n_jobs)
-        held_out = RowBlocks(fold.held_out.rows, fold.held_out.weights, partition.shift)
-        return cls(
-            fold,
-            partition,
-            spec.axes(rows),
-            mean_divergence(rows, partition) or 1.0,
-            rows.select(slice(None)),
-            held_out.select(slice(None)),
-        )
-
-    def errors(self, spec, warmth, ridges):
-        """Squared errors of the rows held out, for each ridge, each (n, m)."""
-        learnt, held_out = self.fold.learnt, self.fold.held_out
-        temperature = None if warmth is None else warmth * self.spread
-        centre = learnt.weights @ learnt.targets / learnt.weights.sum()
-        association = associate(self.learnt, self.partition, None, temperature)
-        sums = cell_sums(
-            association * learnt.weights,
-            along(self.learnt, self.axes),
-            learnt.targets - centre,
-        )
-        association = associate(self.held_out, self.partition, None, temperature)
-        rows = along(self.held_out, self.axes)
-        return [
-            np.square(
-                fit_cells(sums, ridge, spec.global_ridge).blend(association, rows)
-                + centre
-                - held_out.targets
-            )
-            for ridge in ridges
-        ]
+def _judge(trials, spec, scale):
+    """Best warmth and ridge for the rows that trials hold out."""
+    warmths = WARMTHS if spec.blend else (None,)
+    ridges = RIDGES if spec.ridge is None else (spec.ridge,)
+    return Judged.best_of(trials, spec, warmths, ridges, scale)
 
 
 def _choose_global_ridge(spec, folds, scale):
     """Ridge of the linear fit to all rows that predicts best."""
-    losses = np.zeros(len(GLOBAL_RIDGES))
-    for fold in folds:
-        learnt, held_out = fold.learnt, fold.held_out
-        rows = RowBlocks(learnt.rows, learnt.weights)
-        axes, mean = spec.axes(rows), rows.mean_and_scale()[0]
-        z = along(rows.select(slice(None)), axes)
-        offset = mean if axes is None else mean @ axes
-        centre = learnt.weights @ learnt.targets / learnt.weights.sum()
-        association = learnt.weights[np.newaxis]
-        sums = cell_sums(association, z - offset, learnt.targets - centre)
-        unseen = RowBlocks(held_out.rows, held_out.weights).select(slice(None))
-        unseen = along(unseen, axes) - offset
-        for place, ridge in enumerate(GLOBAL_RIDGES):
-            slope, intercept, _ = fit_globally(sums, ridge)
-            wrong = unseen @ slope + intercept + centre - held_out.targets
-            losses[place] += held_out.weights @ (np.square(wrong) / scale).sum(axis=1)
-    return GLOBAL_RIDGES[int(np.argmin(losses))]
+
+    def loss(ridge):
+        return sum(
+            fold.held_out.weights
+            @ (global_errors(fold, spec.axes, ridge) / scale).sum(axis=1)
+            for fold in folds
+        )
+
+    return min(GLOBAL_RIDGES, key=loss)
 
 
 def _metric_of_slopes(batch, previous, scale, n_jobs):

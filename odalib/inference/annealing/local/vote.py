@@ -12,7 +12,11 @@ from odalib.inference.annealing.groups import (
     group_codes,
     members_by_parent,
 )
-from odalib.inference.annealing.local.base import Cells, rise_of_spread
+from odalib.inference.annealing.local.base import (
+    Cells,
+    nearest_size,
+    rise_of_spread,
+)
 from odalib.inference.annealing.rows import RowBlocks
 from odalib.inference.annealing.stochastic import step_size
 from odalib.kernels.reference import annealing as kernels
@@ -29,6 +33,8 @@ __all__ = [
 # A vote becomes colder or warmer by this factor where that has predicted better over
 # so many rows of a stream.
 FACTOR, TRIAL_ROWS = 2.0**0.5, 1024.0
+# Stands for minus infinity where that would be subtracted from itself.
+LOWEST = -1e300
 # Directions of less variance than this part of the mean carry no more weight.
 LEAST_VARIANCE = 1e-10
 
@@ -177,9 +183,7 @@ class Vote(Cells):
         if not self.by_size:
             return vote
         number = len(after.codebook)
-        _, decision, shrinkage, coldness = min(
-            self.by_size, key=lambda entry: abs(np.log(entry[0] / number))
-        )
+        _, decision, shrinkage, coldness = nearest_size(self.by_size, number)
         return replace(vote, decision=decision, shrinkage=shrinkage, coldness=coldness)
 
 
@@ -222,9 +226,11 @@ def class_logits(affinity, weights, classes, n_classes, decision):
     largest = np.maximum.reduceat(affinity, starts, axis=0)
     if decision == "bayes":
         counts = np.diff(np.append(starts, len(order)))
-        affinity -= np.repeat(largest, counts, axis=0)
+        affinity -= np.repeat(np.maximum(largest, LOWEST), counts, axis=0)
         np.exp(affinity, out=affinity)
-        largest += np.log(np.add.reduceat(affinity, starts, axis=0))
+        sums = np.add.reduceat(affinity, starts, axis=0)
+        # A class none of whose codevectors is among those of the cell has no vote.
+        largest += np.log(sums, out=np.zeros_like(sums), where=sums > 0)
     if len(present) == n_classes:
         return largest
     logits = np.full((n_classes, affinity.shape[1]), -np.inf)

@@ -12,7 +12,11 @@ from scipy.optimize import minimize_scalar
 from odalib.inference.annealing.codebook import Codebook
 from odalib.inference.annealing.divergences import SquaredEuclidean
 from odalib.inference.annealing.fit import Solution, anneal, smallest_above
-from odalib.inference.annealing.groups import MAX_CLASSES
+from odalib.inference.annealing.groups import (
+    MAX_CLASSES,
+    group_codes,
+    parents_of,
+)
 from odalib.inference.annealing.local.base import Partition
 from odalib.inference.annealing.local.folds import Fold, folds_of, number_for
 from odalib.inference.annealing.local.vote import class_logits, log_softmax
@@ -34,7 +38,7 @@ PASSES = (1, 2, 4, 8, 16, 32, 64)
 FEW_ROWS, SIZE_RATIO, PATH_RATIO = 0.25, 1.5, 2.0
 
 
-def choose_vote(spec, batch, settings, n_jobs):
+def choose_vote(spec, batch, settings, n_jobs, parents=None):
     """Choose settings of a vote, and a number, by how they predict rows held out.
 
     Parameters
@@ -43,6 +47,8 @@ def choose_vote(spec, batch, settings, n_jobs):
     batch : Batch
     settings : Settings
     n_jobs : int
+    parents : array of int of shape (n,) or None
+        Cell of every row at the resolution above; votes are judged within it.
 
     Returns
     -------
@@ -50,22 +56,23 @@ def choose_vote(spec, batch, settings, n_jobs):
         With one decision. As it was where no row can be held out.
     n_codevectors : int
     """
-    number, n_classes = settings.schedule.n_codevectors, len(np.unique(batch.targets))
+    groups = group_codes(parents, batch.targets)
+    number, n_groups = settings.schedule.n_codevectors, len(np.unique(groups))
     if settings.choose:
         number = number_for(batch, FEW_ROWS, number)
-    number = max(number, n_classes)
+    number = max(number, n_groups)
     if number != settings.schedule.n_codevectors:
         schedule = replace(settings.schedule, n_codevectors=number)
         settings = replace(settings, schedule=schedule)
     trials = [
-        _Trial.of(fold, settings, n_jobs)
-        for fold in folds_of(batch, batch.targets, settings.seed)
+        _Trial.of(fold, settings, n_jobs, parents)
+        for fold in folds_of(batch, groups, settings.seed)
     ]
     if not trials:
         return replace(spec, decisions=spec.decisions[:1]), number
     # Every number is searched, for levels of the path; which is taken may be settled.
     numbers = _numbers_to_try(
-        n_classes, number, SIZE_RATIO if settings.choose else PATH_RATIO
+        n_groups, number, SIZE_RATIO if settings.choose else PATH_RATIO
     )
     has_metric = _learns_metric(spec, batch, settings)
     found, place = [], {decision: MIDDLE for decision in spec.decisions}
@@ -227,7 +234,9 @@ def _polished(trials, start, spec):
     for trial in trials:
         partition = trial.partition(start.size)
         vote = trial.vote(partition, spec)
-        books = spec.polished(trial.fold.learnt, partition, vote, trial.n_jobs)
+        books = spec.polished(
+            trial.fold.learnt, partition, vote, trial.n_jobs, trial.learnt_parents
+        )
         for passes, codebook in enumerate(books, start=1):
             if passes in ballots:
                 moved = replace(partition, codebook=codebook)
@@ -253,14 +262,21 @@ class _Trial:
     solution: Solution
     held_out: np.ndarray | sp.csr_matrix
     n_jobs: int
+    learnt_parents: np.ndarray | None
+    parents: np.ndarray | None
 
     @classmethod
-    def of(cls, fold, settings, n_jobs):
+    def of(cls, fold, settings, n_jobs, parents):
         learnt, held_out = fold.learnt, fold.held_out
+        above = [
+            None if parents is None else parents[places]
+            for places in (fold.learnt_places, fold.places)
+        ]
         settings = replace(settings, choose=False)
-        solution = anneal(learnt, settings, n_jobs, groups=learnt.targets)
+        groups = group_codes(above[0], learnt.targets)
+        solution = anneal(learnt, settings, n_jobs, groups=groups)
         rows = RowBlocks(held_out.rows, held_out.weights, solution.shift)
-        return cls(fold, solution, rows.select(slice(None)), n_jobs)
+        return cls(fold, solution, rows.select(slice(None)), n_jobs, *above)
 
     def partition(self, size):
         """Partition into a number of cells, or the nearest number on the path."""
@@ -273,7 +289,7 @@ class _Trial:
 
     def vote(self, partition, spec):
         """Vote of a partition, as the rows learnt from make it."""
-        return spec.begin(self.fold.learnt, partition, None, self.n_jobs)
+        return spec.begin(self.fold.learnt, partition, self.learnt_parents, self.n_jobs)
 
 
 @dataclass(frozen=True)
@@ -288,12 +304,23 @@ class _Ballot:
 
     @classmethod
     def of(cls, trial, partition, vote):
+        codebook, held_out = partition.codebook, trial.fold.held_out
         affinity = replace(vote, coldness=1.0).affinity(
             trial.held_out, partition, slice(None)
         )
-        codebook, held_out = partition.codebook, trial.fold.held_out
+        if trial.parents is not None:
+            above = parents_of(codebook.groups)[:, np.newaxis]
+            affinity[above != trial.parents] = -np.inf
+        groups = group_codes(trial.parents, held_out.targets)
+        met = np.isin(groups, codebook.groups)
         doubt = 1.0 / (vote.weight + 1.0)
-        return cls(affinity, codebook, held_out.targets, held_out.weights, doubt)
+        return cls(
+            affinity[:, met],
+            codebook,
+            held_out.targets[met],
+            held_out.weights[met],
+            doubt,
+        )
 
     def loss(self, decision, coldness):
         """Sum of ``-log p(c | x)`` over the rows of classes that were learnt.
@@ -301,11 +328,9 @@ class _Ballot:
         Of one row in those learnt from and one more, the label is any: a vote that
         no row held out contradicts would be infinitely cold.
         """
-        classes = self.codebook.groups % MAX_CLASSES
-        met = np.isin(self.truth, classes)
-        truth = self.truth[met]
+        classes, truth = self.codebook.groups % MAX_CLASSES, self.truth
         logits = class_logits(
-            coldness * self.affinity[:, met],
+            coldness * self.affinity,
             self.codebook.weights,
             classes,
             int(classes.max()) + 1,
@@ -313,6 +338,7 @@ class _Ballot:
         )
         log_probability = log_softmax(logits)
         true = log_probability[truth, np.arange(len(truth))]
-        others = log_probability[np.unique(classes)].mean(axis=0)
+        near = np.isfinite(log_probability)
+        others = np.where(near, log_probability, 0.0).sum(axis=0) / near.sum(axis=0)
         smoothed = (1.0 - self.doubt) * true + self.doubt * others
-        return -float(self.weights[met] @ smoothed)
+        return -float(self.weights @ smoothed)
