@@ -120,7 +120,7 @@ def _step(layers, batch):
 
 def restart(state, model, settings):
     """Stream that goes on from a model of the rows of a stream or its warm-up."""
-    *coarse, finest = state.layers
+    *coarse, finest = state.flushed().layers
     level = model.tree.levels[-1]
     solution = replace(
         finest.solution,

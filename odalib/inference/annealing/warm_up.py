@@ -69,6 +69,10 @@ class WarmUp:
             warm_up.__dict__["_anchor"] = self._anchor
         return warm_up
 
+    def flushed(self):
+        """Itself, as no row waits to be learnt."""
+        return self
+
     def with_settings(self, settings):
         """Begin under other settings."""
         divergence = self.settings.divergence
