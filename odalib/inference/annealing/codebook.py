@@ -217,8 +217,16 @@ def block_moments(divergence, codebook, temperature):
     return moments
 
 
-def assign(rows, divergence, codebook):
+def assign(rows, divergence, codebook, planes=None):
     """Nearest codevector of every row, of those of its group where it has one.
+
+    Parameters
+    ----------
+    rows : RowBlocks
+    divergence : BregmanDivergence
+    codebook : Codebook
+    planes : tuple of arrays, default=None
+        Those of the codebook, where they are known.
 
     Returns
     -------
@@ -226,7 +234,7 @@ def assign(rows, divergence, codebook):
     affinity : array of shape (n,)
         ``phi(x) - d(x, mu_label)``.
     """
-    gradients, offsets = codebook.planes(divergence)
+    gradients, offsets = planes or codebook.planes(divergence)
 
     def on_block(block, span):
         members = codebook.members(rows.group(span))

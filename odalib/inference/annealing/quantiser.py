@@ -76,6 +76,11 @@ class Quantiser:
         return Codebook(points, self.weights, self.groups)
 
     @cached_property
+    def _planes(self):
+        """Gradients and offsets of the codebook."""
+        return self.codebook.planes(self.divergence)
+
+    @cached_property
     def _by_parent(self):
         """The codebook, its groups the cells at the resolution above."""
         return replace(self.codebook, groups=parents_of(self.codebook.groups))
@@ -88,7 +93,7 @@ class Quantiser:
         rows, codebook = self._comparable(X, n_jobs, parents)
         if parents is not None:
             codebook = self._by_parent
-        labels, affinity = assign(rows, self.divergence, codebook)
+        labels, affinity = assign(rows, self.divergence, codebook, self._planes)
         divergence = np.maximum(rows.phi(self.divergence) - affinity, 0.0)
         return rows.restore(labels), rows.restore(divergence)
 
