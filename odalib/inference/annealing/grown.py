@@ -127,6 +127,8 @@ class _Builder:
         Cells at the resolution above.
     depth : int
     n_jobs : int
+    n_closed : int
+        Cells whose codevectors the settings do not number.
     """
 
     batch: Batch
@@ -135,6 +137,7 @@ class _Builder:
     parents: Any
     depth: int
     n_jobs: int
+    n_closed: int = 0
 
     @cached_property
     def groups(self) -> Any:
@@ -188,17 +191,18 @@ class _Builder:
     def tuned(self):
         """Builder with what its local models choose on rows held out.
 
-        Numbers are of the codevectors of open cells, from here on.
+        Its settings number the codevectors of open cells alone.
         """
         opened, settings = self._open, self.settings
-        if self._closed is not None:
-            number = settings.schedule.n_codevectors - len(self._closed)
+        n_closed = 0 if self._closed is None else len(self._closed)
+        if n_closed:
+            number = settings.schedule.n_codevectors - n_closed
             settings = _with_number(settings, max(number, 1))
         if len(opened.seen):
             settings = settings.local_models.tuned(
                 opened.seen, settings, self.n_jobs, opened.parents
             )
-        tuned = replace(self, settings=settings)
+        tuned = replace(self, settings=settings, n_closed=n_closed)
         tuned.__dict__.update(_closed=self._closed, _open=opened)
         return tuned
 
@@ -217,7 +221,7 @@ class _Builder:
     def refit(self, solution):
         """Solution for these rows by hard assignments."""
         number = len(solution.codebook)
-        if self._closed is None and not self.settings.choose:
+        if self.parents is None and not self.settings.choose:
             number = self.settings.schedule.n_codevectors
         seen, groups = self.seen, self.groups
         if groups is not None:
@@ -270,12 +274,9 @@ class _Builder:
         partition = Partition.of(solution.divergence, solution.codebook, solution.shift)
         cells = spec.begin(seen, partition, parents, self.n_jobs)
         codebook = spec.finish(seen, solution, cells, self.n_jobs, parents)
-        settings = self.settings
-        if self._closed is not None:
-            number = settings.schedule.n_codevectors + len(self._closed)
-            settings = _with_number(settings, number)
+        number = self.settings.schedule.n_codevectors + self.n_closed
         layer = Layer(
-            settings,
+            _with_number(self.settings, number),
             solution,
             codebook,
             cells,

@@ -190,7 +190,8 @@ class Layer:
                 return self
         cells = collect_cells(RowBlocks(batch.rows, batch.weights), which, len(codes))
         n_new = np.count_nonzero(is_new)
-        room = max(self._wanted - n_new, 1)
+        # Codevectors that have children stay as they are.
+        room = max(self._wanted - n_new, 1) if self.grows else len(self.codebook)
         old, merged = merge_down(self.codebook, self.solution.divergence, room)
         step = step_size(weight.sum(), self.age, self.settings.memory)
         weights = np.append(old.weights, step * weight[is_new] / weight.sum())

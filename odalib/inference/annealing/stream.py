@@ -88,9 +88,10 @@ class Stream:
 
     def with_settings(self, settings):
         """Stream that goes on under other settings; what was chosen stays."""
+        # A callback may have ended the fit before the last resolution.
         layers = tuple(
             layer.with_settings(level)
-            for layer, level in zip(self.layers, settings.chain, strict=True)
+            for layer, level in zip(self.layers, settings.chain, strict=False)
         )
         settings = replace(settings, divergence=self.settings.divergence)
         return replace(self, settings=settings, layers=layers)
