@@ -140,8 +140,8 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         """Return the number of codevectors, and whether to choose one up to it."""
         raise NotImplementedError
 
-    def _local_models(self) -> LocalModels:
-        """Return what is learnt in the cells."""
+    def _local_models(self, last: bool) -> LocalModels:
+        """Return what is learnt in the cells of the last resolution, or of others."""
         return LocalModels()
 
     def _after(self, state, batch) -> dict:
@@ -288,7 +288,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
             seed=seed,
             stream_batch_size=self.batch_size or STREAM_BATCH,
             memory=self.memory_samples or MEMORY_SAMPLES if constant else None,
-            local_models=self._local_models(),
+            local_models=self._local_models(last=finer is None),
             features=features,
             finer=finer,
         )

@@ -52,7 +52,8 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         Number of codevectors in all; every class has one at least. None takes the
         number that predicts rows held out best, up to ``max_codevectors``.
     max_codevectors : int, default=100
-        Largest number to choose from where ``n_codevectors`` is None.
+        Largest number to choose from where ``n_codevectors`` is None; more classes
+        than that have one each.
     decision : {'auto', 'nearest', 'bayes'}, default='auto'
         A row is of the class of its nearest codevector; or of the class with the
         largest sum of ``rho_i exp(-d(x, mu_i) / T)`` over its codevectors. ``'auto'``
@@ -434,14 +435,15 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
             return self.max_codevectors, True
         return self.n_codevectors, False
 
-    def _local_models(self):
+    def _local_models(self, last):
         decisions = (self.decision,)
         if self.decision == "auto":
             decisions = ("bayes", "nearest")
         return ClassVote(
             decisions=decisions,
             metric_features=metric_features(self.metric),
-            polish=self.polish is not None,
+            # Cells that have children are those of annealing.
+            polish=last and self.polish is not None,
         )
 
     def _check_batch(self, X, y, sample_weight, reset, in_stream=False, classes=None):

@@ -21,6 +21,7 @@ from odalib.estimators._sklearn import (
 )
 from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.bregman import check_range
+from odalib.inference.annealing.local.base import LocalModels
 from odalib.inference.annealing.local.learners import CellLearners
 from odalib.inference.annealing.local.moments import MomentCells
 from odalib.inference.annealing.local.regressing import predictions
@@ -406,7 +407,9 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
             return self.max_codevectors, True
         return self.n_codevectors, False
 
-    def _local_models(self):
+    def _local_models(self, last):
+        if not last:
+            return LocalModels()
         target = TargetWeight(float(self.target_weight))
         if not isinstance(self.local_model, str):
             return CellLearners(self.local_model, bool(self.blend), target)

@@ -65,10 +65,10 @@ def export_text(estimator, *, feature_names=None, decimals=2, max_nodes=100):
     >>> print(export_text(clusterer.fit(X)))
     0 root, 150 rows
       1 open, 99 rows: petal length (cm) 4.93
-        3 leaf, 53 rows: petal length (cm) 4.32, petal width (cm) 1.36
-        4 leaf, 46 rows: petal length (cm) 5.63, petal width (cm) 2.05
+        4 leaf, 55 rows: petal length (cm) 4.34, petal width (cm) 1.37
+        5 leaf, 44 rows: petal length (cm) 5.65, petal width (cm) 2.07
       2 closed, 51 rows: petal length (cm) 1.49
-        5 leaf, 51 rows: petal length (cm) 1.49, petal width (cm) 0.26
+        3 leaf, 51 rows: petal length (cm) 1.49, petal width (cm) 0.26
     """
     check_is_fitted(estimator)
     if not hasattr(estimator, "tree_"):

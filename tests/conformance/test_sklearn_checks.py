@@ -5,9 +5,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from sklearn.base import clone, is_clusterer
+from sklearn.base import clone, is_classifier, is_clusterer
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.estimator_checks import (
+    check_class_weight_classifiers,
     check_clustering,
     check_dataframe_column_names_consistency,
     check_estimator_sparse_array,
@@ -71,25 +72,26 @@ def _with_four_columns(estimator):
 
 
 def _on_positive_rows(estimator):
-    """Take the standardised rows of the check of clusterers to where X is positive.
-
-    It does so for no tag, unlike all others.
-    """
+    """Take the rows of the few checks that mind no tag to where X is positive."""
     if not get_tags(estimator).input_tags.positive_only:
         return estimator
 
-    class OfExponentials(type(estimator)):
+    class OfPositiveRows(type(estimator)):
         def fit(self, X, y=None, sample_weight=None):
-            return super().fit(np.exp(X), y, sample_weight)
+            return super().fit(np.exp(np.arcsinh(X)), y, sample_weight)
 
-    return OfExponentials(**estimator.get_params())
+        def predict(self, X):
+            return super().predict(np.exp(np.arcsinh(X)))
+
+    return OfPositiveRows(**estimator.get_params())
 
 
-# What a check presumes of every clusterer, though it need not hold.
+# What a check presumes of a kind of estimators, though it need not hold.
 PRESUMED = {
-    check_estimator_sparse_array: _with_four_columns,
-    check_estimator_sparse_matrix: _with_four_columns,
-    check_clustering: _on_positive_rows,
+    check_estimator_sparse_array: (is_clusterer, _with_four_columns),
+    check_estimator_sparse_matrix: (is_clusterer, _with_four_columns),
+    check_clustering: (is_clusterer, _on_positive_rows),
+    check_class_weight_classifiers: (is_classifier, _on_positive_rows),
 }
 
 
@@ -98,8 +100,9 @@ def test_yielded(estimator, check):
     function = check.func
     while isinstance(function, partial):
         function = function.func
-    if function in PRESUMED and is_clusterer(estimator):
-        estimator = PRESUMED[function](estimator)
+    is_kind, adapted = PRESUMED.get(function, (None, None))
+    if is_kind is not None and is_kind(estimator):
+        estimator = adapted(estimator)
     check(estimator)
 
 

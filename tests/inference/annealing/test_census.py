@@ -146,7 +146,9 @@ def test_rows_are_nearest_to_children_of_their_cell_and_to_their_group():
 def test_layers_begin_with_the_rows_of_the_fit():
     """Of two columns, and of all three: means are of the rows as they came."""
     batch = labelled_rows()
-    settings = chain([((0, 1), 4), (None, 12)], local_models=SetVote(("bayes",), 0.0, False))
+    settings = chain(
+        [((0, 1), 4), (None, 12)], local_models=SetVote(("bayes",), 0.0, False)
+    )
     layers, _ = grow_tree(batch, settings)
     above = None
     for layer in layers:

@@ -187,9 +187,7 @@ def test_predictions_are_by_association_with_cells_that_were_taught(blend):
     partition = partition_of(batch, n_codevectors=6)
     cells = spec_of(blend=blend).begin(batch[:12], partition, None, 1)
     assert (cells.taught_weight == 0.0).any()
-    spread = mean_of_nearest(
-        D, batch.rows[:12], batch.weights[:12], partition.codebook
-    )
+    spread = mean_of_nearest(D, batch.rows[:12], batch.weights[:12], partition.codebook)
     assert cells.spread == pytest.approx(spread, rel=1e-9)
     temperature = 1.6 * spread if blend else None
     values, variance = cells.predict(batch.rows, partition, None)
@@ -285,9 +283,7 @@ def test_cells_of_a_coarser_codebook_vary_by_more():
     fine = replace(fine, codebook=Codebook(points, shares))
     both = shares[:2].sum()
     middle = shares[:2] @ points[:2] / both
-    codebook = Codebook(
-        np.vstack([middle, points[2:]]), np.append(both, shares[2:])
-    )
+    codebook = Codebook(np.vstack([middle, points[2:]]), np.append(both, shares[2:]))
     labels = wins.argmax(axis=0)
 
     def spread(points, labels):
@@ -297,9 +293,7 @@ def test_cells_of_a_coarser_codebook_vary_by_more():
     cells = spec_of().begin(batch, fine, None, 1)
     cells = replace(cells, spread=spread(points, labels))
     into = np.array([0, 0, 1, 2])
-    coarse = cells.regrouped(
-        merged_into(into), fine, replace(fine, codebook=codebook)
-    )
+    coarse = cells.regrouped(merged_into(into), fine, replace(fine, codebook=codebook))
     expected = spread(codebook.points, into[labels])
     assert coarse.spread == pytest.approx(expected, rel=1e-9)
     assert len(coarse.learners) == 3
@@ -332,9 +326,7 @@ def test_the_temperature_that_predicts_rows_held_out_best_is_chosen(blend):
         partition = Partition(
             as_divergence("squared_euclidean"), solution.codebook, None
         )
-        spread = mean_of_nearest(
-            D, shifted.rows, learnt.weights, solution.codebook
-        )
+        spread = mean_of_nearest(D, shifted.rows, learnt.weights, solution.codebook)
         for warmth in (0.4, 0.8, 1.6, 3.2, 6.4, 12.8):
             values = blended_means(
                 shifted,

@@ -6,11 +6,10 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.bifurcation import split
-from odalib.inference.annealing.census import Census
 from odalib.inference.annealing.divergences import as_divergence
 from odalib.inference.annealing.lineage import (
+    halves,
     joined_by,
     merged_into,
     selected,
@@ -85,38 +84,11 @@ def test_lineage_of_merging_gives_weights_and_means():
     np.testing.assert_allclose(points, merged.points, rtol=1e-12)
 
 
-@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
-@pytest.mark.parametrize("cut", [1, 20, 50])
-def test_a_census_counts_rows_as_they_come(layout, cut):
-    """By the nearest codevector, and by the nearest of their group where it has one."""
-    x, weights = draw_rows("kullback_leibler", 50, 3, 0), np.linspace(0.5, 2.0, 50)
-    labels, own = np.arange(50) % 4, np.arange(50) % 3 - 1
-    batch, census = Batch(layout(x), weights), Census.empty(5, 3)
-    for rows in (slice(0, cut), slice(cut, 50)):
-        census = census.learn(batch[rows], labels[rows], own[rows])
-    for i in range(5):
-        assert census.descended[i] == pytest.approx(weights[labels == i].sum())
-        assert census.weight[i] == pytest.approx(weights[own == i].sum())
-        mean = np.zeros(3)
-        if i < 2:
-            mean = np.average(x[own == i], axis=0, weights=weights[own == i])
-        np.testing.assert_allclose(census.points[i], mean, rtol=1e-12)
-    without = Census.empty(5, 0).learn(batch, labels, own)
-    np.testing.assert_allclose(without.descended, census.descended)
-    assert without.points.shape == (5, 0)
-
-
-def test_a_census_is_passed_on():
-    x, weights = draw_rows("kullback_leibler", 50, 3, 0), np.linspace(0.5, 2.0, 50)
-    labels = np.arange(50) % 5
-    census = Census.empty(5, 3).learn(Batch(x, weights), labels, labels)
-    merged = census.inherit(merged_into(np.array([0, 1, 0, 1, 1])))
-    for i in range(2):
-        inside = np.isin(labels, [(0, 2), (1, 3, 4)][i])
-        mean = np.average(x[inside], axis=0, weights=weights[inside])
-        np.testing.assert_allclose(merged.points[i], mean, rtol=1e-12)
-        for counted in (merged.descended, merged.weight):
-            assert counted[i] == pytest.approx(weights[inside].sum(), rel=1e-12)
-    halves = census.inherit(split_of(np.array([False, True, False, False, False])))
-    np.testing.assert_allclose(halves.points[[4, 5]], census.points[[1, 1]], rtol=1e-13)
-    assert halves.descended.sum() == pytest.approx(weights.sum(), rel=1e-12)
+def test_halves_of_codevectors_are_told_from_those_that_stay():
+    """Also where others merge, and where one joins."""
+    chosen = np.array([False, True, False])
+    assert halves(split_of(chosen)).tolist() == [False, False, True, True]
+    merged = merged_into(np.array([0, 0, 1, 2])) @ split_of(chosen)
+    assert halves(merged).tolist() == [False, True, True]
+    assert not halves(joined_by(2, 2)).any()
+    assert not halves(merged_into(np.array([0, 1, 0]), 3)).any()

@@ -311,9 +311,7 @@ def test_rows_are_tried_before_they_are_learnt():
     for rows in (slice(60, 90), slice(90, 120)):
         piece = batch[rows]
         values, _ = cells.predict(piece.rows, partition, None)
-        share = slow_association(
-            D, piece.rows, partition.codebook, 1.6 * cells.spread
-        )
+        share = slow_association(D, piece.rows, partition.codebook, 1.6 * cells.spread)
         weighted = share * piece.weights
         errors = errors + weighted @ np.square(piece.targets - values)
         sums = sums + cell_sums(weighted, piece.rows, piece.targets - cells.centre)

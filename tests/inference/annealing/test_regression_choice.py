@@ -99,7 +99,9 @@ def test_what_predicts_rows_held_out_best_is_chosen(slopes, blend, ridge, seed):
     )
     # Targets count the same, whatever their units.
     variance = [
-        np.average((y - np.average(y, weights=batch.weights)) ** 2, weights=batch.weights)
+        np.average(
+            (y - np.average(y, weights=batch.weights)) ** 2, weights=batch.weights
+        )
         for y in batch.targets.T
     ]
     losses = {

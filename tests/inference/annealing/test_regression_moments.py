@@ -213,9 +213,7 @@ def test_cells_without_rows_have_the_global_fit():
         np.testing.assert_allclose(found.slope[1], slope, rtol=1e-12)
         np.testing.assert_allclose(found.intercept[1], intercept, rtol=1e-12)
         # And no others' change for it.
-        without = fit_cells(
-            cell_sums(association[[0, 2, 3]], features, y), 0.5, 1.0
-        )
+        without = fit_cells(cell_sums(association[[0, 2, 3]], features, y), 0.5, 1.0)
         np.testing.assert_allclose(found.slope[[0, 2, 3]], without.slope, rtol=1e-9)
 
 

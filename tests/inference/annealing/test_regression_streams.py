@@ -91,9 +91,7 @@ def start_of(case):
     spec, changes = CASES[case]
     settings = replace(settings_of(**changes), local_models=spec)
     if case == TREE:
-        finer = replace(
-            settings, schedule=replace(settings.schedule, n_codevectors=12)
-        )
+        finer = replace(settings, schedule=replace(settings.schedule, n_codevectors=12))
         settings = replace(
             settings, finer=replace(finer, features=None), features=Columns((0,))
         )

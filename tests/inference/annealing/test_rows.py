@@ -113,6 +113,38 @@ def test_memory_maps_are_read(tmp_path, cache, monkeypatch):
     np.testing.assert_array_equal(one.total, other.total)
 
 
+@pytest.mark.parametrize(("limit", "is_sparse"), [(600, False), (599, True)])
+def test_few_sparse_rows_are_kept_dense(limit, is_sparse, monkeypatch):
+    """By the number of their entries, zeros counted."""
+    monkeypatch.setattr(module, "SMALL_ELEMENTS", limit)
+    x = sp.random_array((300, 2), density=0.1, rng=0, format="csr")
+    rows = RowBlocks(sp.csr_matrix(x), np.ones(300))
+    (block,) = rows.map(lambda block, _: block, 1)
+    assert sp.issparse(block) == is_sparse
+    dense = block.toarray() if is_sparse else block
+    np.testing.assert_array_equal(dense, x.toarray())
+
+
+@pytest.mark.parametrize("cache", [0, 2**26], ids=["by block", "cached"])
+@pytest.mark.parametrize("groups", [None, np.arange(300) % 7], ids=["", "groups"])
+def test_sparse_rows_that_are_shifted_are_dense_block_by_block(
+    groups, cache, monkeypatch
+):
+    monkeypatch.setattr(module, "MAX_BLOCK", 128)
+    monkeypatch.setattr(module, "CACHE_BYTES", cache)
+    x = sp.random_array((300, 2), density=0.3, rng=0, format="csr").toarray()
+    shift = np.array([0.5, -2.0])
+    held = np.arange(300) if groups is None else np.argsort(groups, kind="stable")
+    rows = RowBlocks(sp.csr_matrix(x), np.ones(300), shift, groups=groups)
+
+    def check(block, span):
+        assert len(block) <= 128
+        np.testing.assert_array_equal(block, x[held[span]] - shift)
+
+    rows.map(check, 1)
+    check(rows.select(np.array([8, 1])), np.array([8, 1]))
+
+
 @layouts
 def test_covariance(layout):
     x, weights = draw_rows("squared_euclidean", 9000, 3, 0), np.linspace(0.1, 2.0, 9000)

@@ -208,7 +208,7 @@ def test_number_of_codevectors_is_filled_up_again():
     state = begin(settings).learn(batch[:200])
     (layer,) = state.layers
     poorer = replace(layer.solution, codebook=state.codebook.select(np.arange(3)))
-    layer = Layer.begin(settings, poorer, NO_CELLS, None, 0, state.n_seen)
+    layer = Layer(settings, poorer, poorer.codebook, NO_CELLS, None, 0, state.n_seen)
     stream = Stream(settings, state.dtype, (layer,), state.n_seen)
     assert len(stream.codebook) == 3
     assert len(stream.learn(batch[200:]).codebook) == 5

@@ -13,6 +13,7 @@ from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.codebook import Codebook
 from odalib.inference.annealing.groups import MAX_CLASSES
 from odalib.inference.annealing.local.voting import class_log_probabilities
+from odalib.inference.annealing.merging import merge_down
 from odalib.inference.annealing.stochastic import stochastic_step
 from odalib.inference.annealing.stream import Stream
 from odalib.inference.annealing.warm_up import WarmUp
@@ -180,32 +181,35 @@ def test_leaves_are_filled_up_again_within_their_cells():
         assert (np.sign(own[:, 0]) == side).all()
 
 
-@pytest.mark.parametrize("room", [True, False])
-def test_a_class_first_met_in_a_step_has_a_codevector(room):
-    """At the mean of its rows, in shares of the step; at the finest where room is."""
-    settings = chain(
-        [(None, 6 if room else 3)], stream_batch_size=16, local_models=VOTE
-    )
+@pytest.mark.parametrize("number", [6, 3])
+def test_a_class_first_met_in_a_step_has_a_codevector(number):
+    """At the mean of its rows, in shares of the step; two others merge for it.
+
+    Where there is one of each class, none can.
+    """
+    settings = chain([(None, number)], stream_batch_size=16, local_models=VOTE)
     batch = classes_in_time(WARM_UP + 16, WARM_UP)
     old = begin(settings).learn(batch[:WARM_UP])
     step = batch[WARM_UP:]
     assert (step.targets == 3).sum() > 1
     (before,), (after,) = old.layers, old.learn(step).layers
+    divergence = before.solution.divergence
+    merged, _ = merge_down(before.codebook, divergence, number - 1)
+    assert len(merged) == max(number - 1, 3)
     rows, own = step.rows - before.solution.shift, step.targets == 3
     weight = step.weights.sum()
     size = weight / (before.age + weight)
     mean = np.average(rows[own], axis=0, weights=step.weights[own])
-    share = size * step.weights[own].sum() / weight
-    weights = np.append(before.codebook.weights, share)
+    weights = np.append(merged.weights, size * step.weights[own].sum() / weight)
     codebook = Codebook(
-        np.concatenate([before.codebook.points, mean[np.newaxis]]),
+        np.concatenate([merged.points, mean[np.newaxis]]),
         weights / weights.sum(),
-        np.append(before.codebook.groups, 3),
+        np.append(merged.groups, 3),
     )
     expected, _ = stochastic_step(
         rows,
         step.weights,
-        before.solution.divergence,
+        divergence,
         codebook,
         before.solution.temperature,
         size,
@@ -215,6 +219,8 @@ def test_a_class_first_met_in_a_step_has_a_codevector(room):
     np.testing.assert_allclose(after.codebook.points, expected.points, rtol=1e-11)
     np.testing.assert_allclose(after.codebook.weights, expected.weights, rtol=1e-11)
     np.testing.assert_allclose(after.codebook.points[-1], mean, rtol=1e-11)
+    descended = after.census.descended.sum()
+    assert descended == pytest.approx(batch.weights.sum(), rel=1e-12)
 
 
 @pytest.mark.parametrize("shape", ["flat", "three"])
@@ -232,29 +238,56 @@ def test_a_class_that_comes_late_is_predicted(shape):
     assert followed.mean() > 0.8 * grown.mean()
 
 
-def test_where_no_room_is_a_new_cell_has_one_leaf_and_others_no_further_class():
-    """Two leaves in all, one in each of two cells; then a third cell of two classes."""
-    settings = chain([((0,), 2), (None, 2)], stream_batch_size=16, local_models=VOTE)
-    early = two_sides(WARM_UP)
-    early = replace(early, targets=(early.rows[:, 0] > 0.0).astype(int))
-    x = np.stack([np.full(160, 60.0), np.arange(160.0) % 7], axis=1)
-    late = Batch(x, np.ones(160), np.where(np.arange(160) % 4, 2, 0))
-    state = begin(settings).learn(early).learn(late)
-    top, bottom = state.model.tree.levels
-    assert sorted(top.quantiser.groups) == [0, 1, 2]
-    (new,) = np.flatnonzero(top.quantiser.groups == 2)
-    assert bottom.quantiser.n_codevectors == 3
-    assert set(bottom.parents) == {0, 1, 2}
-    assert bottom.quantiser.groups[bottom.parents == new] % MAX_CLASSES == 2
+def on_two_sides_by_class():
+    """Warm-up rows: the class is the side."""
+    batch = two_sides(WARM_UP)
+    return replace(batch, targets=(batch.rows[:, 0] > 0.0).astype(int))
+
+
+@pytest.mark.parametrize(("every", "known"), [(16, {2}), (4, {0, 2})])
+def test_a_new_cell_has_the_class_of_most_of_its_rows(every, known):
+    """And others that make three rows of a step and a tenth of the cell's."""
+    settings = chain([((0,), 2), (None, 6)], stream_batch_size=16, local_models=VOTE)
+    x = np.stack([np.full(16, 60.0), np.arange(16.0)], axis=1)
+    targets = np.where(np.arange(16) % every, 2, 0)
+    late = Batch(x, np.ones(16), targets)
+    state = begin(settings).learn(on_two_sides_by_class()).learn(late)
+    top, bottom = state.layers
+    assert sorted(top.codebook.groups) == [0, 1, 2]
+    (new,) = np.flatnonzero(top.codebook.groups == 2)
+    groups = bottom.codebook.groups
+    assert set(groups[groups // MAX_CLASSES == new] % MAX_CLASSES) == known
+    assert len(groups) == 6
     assert_sound(state, late.rows)
+
+
+@pytest.mark.parametrize(("n_rows", "joins"), [(2, False), (3, True)])
+def test_a_class_joins_a_cell_where_it_makes_more_than_few_rows(n_rows, joins):
+    settings = chain([((0,), 2), (None, 6)], stream_batch_size=16, local_models=VOTE)
+    early, late = on_two_sides_by_class(), two_sides(16, seed=1)
+    right = (late.rows[:, 0] > 0.0).astype(int)
+    # The first rows on the right are of the class of the left.
+    strange = np.flatnonzero(right)[:n_rows]
+    targets = right.copy()
+    targets[strange] = 0
+    before = begin(settings).learn(early)
+    after = before.learn(replace(late, targets=targets))
+    groups = after.layers[1].codebook.groups
+    new = set(groups) - set(before.layers[1].codebook.groups)
+    assert len(new) == int(joins)
+    assert len(groups) == 6
+    if joins:
+        (own,) = np.flatnonzero(np.isin(groups, list(new)))
+        mean = late.rows[strange].mean(axis=0) - after.layers[1].solution.shift
+        np.testing.assert_allclose(after.layers[1].codebook.points[own], mean)
+    # At the first resolution both are known, and nothing is new.
+    assert len(after.layers[0].codebook) == 2
 
 
 def test_a_codevector_that_no_row_of_its_first_step_is_nearest_to():
     """A class on both sides of the others has its mean where none of its rows is."""
     settings = chain([((0,), 2), (None, 6)], stream_batch_size=16, local_models=VOTE)
-    early = two_sides(WARM_UP)
-    early = replace(early, targets=(early.rows[:, 0] > 0.0).astype(int))
-    late = two_sides(160, seed=1)
+    early, late = on_two_sides_by_class(), two_sides(160, seed=1)
     late.rows[:, 0] = np.where(late.rows[:, 0] > 0.0, 20.0, -20.0)
     state = begin(settings).learn(early)
     state = state.learn(replace(late, targets=np.full(160, 2)))

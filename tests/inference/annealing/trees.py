@@ -40,7 +40,7 @@ class Columns:
 class SetVote(ClassVote):
     """A vote whose settings are not chosen but as they are given."""
 
-    def tuned(self, batch, settings, n_jobs):
+    def tuned(self, batch, settings, n_jobs, parents=None):
         return settings
 
 

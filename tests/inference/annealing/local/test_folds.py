@@ -40,8 +40,8 @@ def test_every_row_is_held_out_once_or_learnt_from(layout):
     for turn, fold in enumerate(folds):
         # Weights name the rows.
         assert fold.held_out.weights.tolist() == (1.0 + fold.places).tolist()
-        learnt = fold.learnt.weights - 1.0
-        assert sorted(learnt) == np.flatnonzero(turns != turn).tolist()
+        assert fold.learnt.weights.tolist() == (1.0 + fold.learnt_places).tolist()
+        assert fold.learnt_places.tolist() == np.flatnonzero(turns != turn).tolist()
         for part in (fold.learnt, fold.held_out):
             places = (part.weights - 1.0).astype(int)
             rows = part.rows.toarray() if sp.issparse(part.rows) else part.rows

@@ -1,5 +1,7 @@
 """Polish: a step along the natural gradient of the log likelihood of the classes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,6 +13,7 @@ from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.codebook import Codebook
 from odalib.inference.annealing.divergences import Mahalanobis, as_divergence
 from odalib.inference.annealing.fit import fit_rows
+from odalib.inference.annealing.groups import MAX_CLASSES
 from odalib.inference.annealing.local.base import Partition
 from odalib.inference.annealing.local.class_vote import ClassVote
 from odalib.inference.annealing.local.polish import polish_pass
@@ -22,6 +25,8 @@ from ..problems import make_settings, random_codebook
 
 names = pytest.mark.parametrize("name", CLOSED_FORMS)
 CLASSES, TEMPERATURE = np.array([1, 0, 0, 2, 1]), 0.7
+# Cells above them, of a tree; the last has no rows.
+OF_CODEVECTORS = np.array([0, 0, 1, 1, 2])
 
 
 def votes_of(name, n_rows=25, seed=0):
@@ -47,29 +52,46 @@ def log_likelihood(d, x, weights, y, codebook, temperature=TEMPERATURE):
     return total
 
 
-def associations(d, x, weights, y, codebook):
-    """Weighted associations of rows with codevectors: of their class, and all."""
-    q, p = [], []
-    for row, weight, truth in zip(x, weights, y, strict=True):
-        apart = [d(row, mu) for mu in codebook.points]
-        own, every = pulls(apart, codebook.weights, CLASSES, truth, TEMPERATURE)
-        q.append(weight * np.array(own))
-        p.append(weight * np.array(every))
-    return np.array(q).T, np.array(p).T
+def associations(d, x, weights, y, codebook, cells=None):
+    """Weighted associations of rows with codevectors: of their class, and all.
+
+    Of those of their cell, where codevectors are below cells.
+    """
+    q, p = np.zeros((2, len(codebook), len(x)))
+    for n, (row, weight, truth) in enumerate(zip(x, weights, y, strict=True)):
+        near = np.arange(len(codebook))
+        if cells is not None:
+            near = near[codebook.groups // MAX_CLASSES == cells[n]]
+        apart = [d(row, mu) for mu in codebook.points[near]]
+        own, every = pulls(
+            apart, codebook.weights[near], CLASSES[near], truth, TEMPERATURE
+        )
+        q[near, n] = weight * np.array(own)
+        p[near, n] = weight * np.array(every)
+    return q, p
 
 
+@pytest.mark.parametrize("tree", [False, True], ids=["", "tree"])
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix], ids=["", "csr"])
 @names
-def test_step_by_its_equations(name, layout, monkeypatch):
-    """``sum (q - p)(x - mu) / (sum (q - p) + 2 max(sum q, sum p))``, in blocks."""
+def test_step_by_its_equations(name, layout, tree, monkeypatch):
+    """``sum (q - p)(x - mu) / (sum (q - p) + 2 max(sum q, sum p))``, in blocks.
+
+    In a tree, of codevectors of the cell of a row; one in a cell of its own stays.
+    """
     monkeypatch.setattr(module, "MAX_BLOCK", 4)
     x, weights, y, codebook = votes_of(name)
+    cells = None
+    if tree:
+        codebook = replace(codebook, groups=CLASSES + MAX_CLASSES * OF_CODEVECTORS)
+        own = np.random.default_rng(1).integers(4, size=len(x))
+        cells, y = OF_CODEVECTORS[own], CLASSES[own]
     divergence, rows = as_divergence(name), RowBlocks(layout(x), weights)
-    polished = polish_pass(rows, y, codebook, divergence, TEMPERATURE)
-    q, p = associations(CLOSED_FORMS[name], x, weights, y, codebook)
+    polished = polish_pass(rows, y, codebook, divergence, TEMPERATURE, cells)
+    q, p = associations(CLOSED_FORMS[name], x, weights, y, codebook, cells)
     shares = []
     for i, mu in enumerate(codebook.points):
-        held = 2.0 * max(q[i].sum(), p[i].sum())
+        held = 2.0 * max(q[i].sum(), p[i].sum()) or 1.0
         pull = (q[i] - p[i]) @ (x - mu)
         moved = mu + pull / ((q[i] - p[i]).sum() + held)
         np.testing.assert_allclose(polished.points[i], moved, rtol=1e-9)
@@ -77,7 +99,7 @@ def test_step_by_its_equations(name, layout, monkeypatch):
         shares.append(codebook.weights[i] * factor)
     shares = np.array(shares) / np.sum(shares)
     np.testing.assert_allclose(polished.weights, shares, rtol=1e-10)
-    np.testing.assert_array_equal(polished.groups, CLASSES)
+    np.testing.assert_array_equal(polished.groups, codebook.groups)
 
 
 @names
@@ -230,11 +252,11 @@ def test_a_fit_is_polished_as_often_as_chosen(shrinkage):
     rows = RowBlocks(x, weights, solution.shift)
     for _ in range(3):
         expected.append(polish_pass(rows, y, expected[-1], metric, spread / 1.5))
-    books = list(spec.polished(batch, partition, vote, 1))
+    books = list(spec.polished(batch, partition, vote, 1, None))
     assert len(books) == 3
     for book, same in zip(books, expected[1:], strict=True):
         np.testing.assert_allclose(book.points, same.points, rtol=1e-12)
-    finished = spec.finish(batch, solution, vote, 1)
-    np.testing.assert_array_equal(finished.codebook.points, books[-1].points)
-    untouched = ClassVote(("bayes",), 0.0, False).finish(batch, solution, vote, 1)
-    assert untouched.codebook is solution.codebook
+    finished = spec.finish(batch, solution, vote, 1, None)
+    np.testing.assert_array_equal(finished.points, books[-1].points)
+    plain = ClassVote(("bayes",), 0.0, False)
+    assert plain.finish(batch, solution, vote, 1, None) is solution.codebook

@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 
 from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.fit import fit_rows, smallest_above
+from odalib.inference.annealing.groups import MAX_CLASSES
 from odalib.inference.annealing.local import folds as folds_module
 from odalib.inference.annealing.local.class_vote import ClassVote
 from odalib.inference.annealing.local.folds import folds_of
@@ -29,14 +30,14 @@ PASSES = [1, 2, 4, 8, 16, 32, 64]
 
 def log_votes(apart, codebook, temperature, decision):
     """Log probabilities of the classes of a codebook, shape (n, n_classes)."""
-    classes = np.unique(codebook.groups)
+    own = codebook.groups % MAX_CLASSES
     logits = -apart / temperature
     if decision == "bayes":
         logits = logits + np.log(codebook.weights)
         reduce = logsumexp
     else:
         reduce = np.max
-    votes = [reduce(logits[:, codebook.groups == code], axis=1) for code in classes]
+    votes = [reduce(logits[:, own == code], axis=1) for code in np.unique(own)]
     votes = np.array(votes).T
     return votes - logsumexp(votes, axis=1, keepdims=True)
 
@@ -44,24 +45,27 @@ def log_votes(apart, codebook, temperature, decision):
 class Turns:
     """Fits without the rows held out, and their losses on them."""
 
-    def __init__(self, batch, settings, name="squared_euclidean"):
+    def __init__(self, batch, settings, name="squared_euclidean", parents=None):
         self.name, self.cast, self.turns = name, {}, []
-        for fold in folds_of(batch, batch.targets, settings.seed):
+        cells = np.zeros(len(batch), dtype=int) if parents is None else parents
+        groups = batch.targets + cells * MAX_CLASSES
+        for fold in folds_of(batch, groups, settings.seed):
             learnt = fold.learnt
             solution = fit_rows(
                 learnt.rows,
                 learnt.weights,
                 replace(settings, choose=False),
-                groups=learnt.targets,
+                groups=groups[fold.learnt_places],
             )
-            self.turns.append((fold, solution))
+            of_rows = groups[fold.learnt_places], groups[fold.places]
+            self.turns.append((fold, of_rows, solution))
 
     def codebooks(self, size):
-        for fold, solution in self.turns:
+        for *turn, solution in self.turns:
             codebook = solution.codebook
             if size < len(codebook):
                 codebook = smallest_above(solution.hierarchy, size, solution.divergence)
-            yield fold, solution, codebook
+            yield *turn, solution, codebook
 
     def apart(self, rows, solution, codebook, precision=None):
         """Divergences of rows from codevectors, shape (n, K)."""
@@ -73,11 +77,10 @@ class Turns:
         d = CLOSED_FORMS[self.name]
         return np.array([[d(row, mu) for mu in points] for row in rows])
 
-    def spread(self, fold, solution, codebook, shrinkage=None):
-        """Mean divergence from the nearest of the class, and the metric or None."""
-        learnt = fold.learnt
+    def spread(self, learnt, groups, solution, codebook, shrinkage=None):
+        """Mean divergence from the nearest of the group, and the metric or None."""
         apart = self.apart(learnt.rows, solution, codebook)
-        apart[learnt.targets[:, np.newaxis] != codebook.groups] = np.inf
+        apart[groups[:, np.newaxis] != codebook.groups] = np.inf
         if shrinkage is None:
             return np.average(apart.min(axis=1), weights=learnt.weights), None
         shift = 0.0 if solution.shift is None else solution.shift
@@ -98,33 +101,42 @@ class Turns:
             ]
         return self.cast[key]
 
-    def ballot(self, fold, solution, codebook, shrinkage, passes, polish):
-        spread, precision = self.spread(fold, solution, codebook, shrinkage)
-        rows = RowBlocks(fold.learnt.rows, fold.learnt.weights, solution.shift)
+    def ballot(self, fold, groups, solution, codebook, shrinkage, passes, polish):
+        learnt, held_out = fold.learnt, fold.held_out
+        spread, precision = self.spread(
+            learnt, groups[0], solution, codebook, shrinkage
+        )
+        rows = RowBlocks(learnt.rows, learnt.weights, solution.shift)
         for _ in range(passes):
             codebook = polish_pass(
                 rows,
-                fold.learnt.targets,
+                learnt.targets,
                 codebook,
                 solution.divergence,
                 spread / polish,
+                groups[0] // MAX_CLASSES,
             )
-        apart = self.apart(fold.held_out.rows, solution, codebook, precision)
-        return fold, apart, codebook, spread
+        apart = self.apart(held_out.rows, solution, codebook, precision)
+        cells = groups[1] // MAX_CLASSES
+        apart[cells[:, np.newaxis] != codebook.groups // MAX_CLASSES] = np.inf
+        doubt = 1.0 / (learnt.weights.sum() + 1.0)
+        return held_out, groups[1], doubt, apart, codebook, spread
 
     def loss(self, size, decision, coldness, shrinkage=None, passes=0, polish=1.0):
         """Sum of the smoothed loss over the rows held out."""
         total = 0.0
-        for fold, *votes, spread in self.ballots(size, shrinkage, passes, polish):
-            held_out, classes = fold.held_out, np.unique(votes[1].groups)
-            log_p = log_votes(*votes, spread / coldness, decision)
-            doubt = 1.0 / (fold.learnt.weights.sum() + 1.0)
+        for held_out, groups, doubt, *votes, spread in self.ballots(
+            size, shrinkage, passes, polish
+        ):
+            met = np.isin(groups, votes[1].groups)
+            classes = np.unique(votes[1].groups % MAX_CLASSES)
+            log_p = log_votes(votes[0][met], votes[1], spread / coldness, decision)
             for row, truth, weight in zip(
-                log_p, held_out.targets, held_out.weights, strict=True
+                log_p, held_out.targets[met], held_out.weights[met], strict=True
             ):
-                if truth in classes:
-                    true = row[np.flatnonzero(classes == truth)[0]]
-                    total -= weight * ((1.0 - doubt) * true + doubt * row.mean())
+                true = row[np.flatnonzero(classes == truth)[0]]
+                others = row[np.isfinite(row)].mean()
+                total -= weight * ((1.0 - doubt) * true + doubt * others)
         return total
 
 
@@ -267,6 +279,42 @@ def test_passes_of_the_polish_of_least_loss():
     assert found < 0.99 * unpolished
 
 
+@pytest.mark.parametrize("polish", [False, True])
+def test_votes_of_a_tree_are_judged_within_its_cells(polish):
+    """Two cells, which know other classes; each by its own codevectors."""
+    batch = labelled_rows("squared_euclidean", 120, seed=2)
+    cells = (batch.rows[:, 1] > 0.5).astype(int)
+    settings = make_settings(n_codevectors=8)
+    turns = Turns(batch, settings, parents=cells)
+    losses = {
+        (decision, coldness, 0): turns.loss(8, decision, coldness)
+        for decision, coldness in product(("bayes", "nearest"), COLDNESS)
+    }
+    start = min(COLDNESS, key=lambda coldness: losses["bayes", coldness, 0])
+    if polish:
+        nearby = [start * 2.0 ** (power / 2.0) for power in range(-2, 3)]
+        for passes, decision, coldness in product(PASSES, ("bayes", "nearest"), nearby):
+            losses[decision, coldness, passes] = turns.loss(
+                8, decision, coldness, passes=passes, polish=start
+            )
+    decision, coldness, passes = min(losses, key=losses.get)
+    spec, number = choose_vote(spec_of(polish=polish), batch, settings, 1, cells)
+    assert number == 8
+    assert (spec.decisions, spec.n_passes) == ((decision,), passes)
+    assert 0.5 * coldness < spec.coldness < 2.0 * coldness
+    found = turns.loss(8, decision, spec.coldness, passes=passes, polish=start)
+    assert found <= losses[decision, coldness, passes] * (1.0 + 1e-9)
+
+
+def test_every_class_of_every_cell_has_a_codevector():
+    batch = labelled_rows("squared_euclidean", 60)
+    cells = (batch.rows[:, 1] > 0.5).astype(int)
+    groups = set(zip(cells, batch.targets, strict=True))
+    settings = make_settings(n_codevectors=2)
+    _, number = choose_vote(spec_of(("bayes",)), batch, settings, 1, cells)
+    assert number == len(groups) > 3
+
+
 def test_rows_of_a_class_that_was_not_learnt_do_not_count(monkeypatch):
     """Of many rows each turn learns from some: two rows of a class may be in none."""
     monkeypatch.setattr(folds_module, "PART_ROWS", 10)
@@ -275,7 +323,8 @@ def test_rows_of_a_class_that_was_not_learnt_do_not_count(monkeypatch):
     batch, settings = replace(batch, targets=classes), make_settings(n_codevectors=6)
     turns = Turns(batch, settings)
     unmet = [
-        set(fold.held_out.targets) - set(fold.learnt.targets) for fold, _ in turns.turns
+        set(fold.held_out.targets) - set(fold.learnt.targets)
+        for fold, *_ in turns.turns
     ]
     assert {3} in unmet
     spec, _ = choose_vote(spec_of(("bayes",)), batch, settings, 1)
