@@ -1,7 +1,9 @@
 """Annealing and expectation propagation with the interface of scikit-learn.
 
-Deterministic annealing clusters (`ODAClusterer`); expectation propagation classifies
-(`EPProbitClassifier`, `ADFProbitClassifier`, `EPGaussianProcessClassifier`).
+Deterministic annealing clusters (`ODAClusterer`), classifies (`ODAClassifier`) and
+regresses (`ODARegressor`), flat or at several resolutions (`Resolution`); expectation
+propagation classifies (`EPProbitClassifier`, `ADFProbitClassifier`,
+`EPGaussianProcessClassifier`).
 
 The public names below are imported on first use, so that ``import odalib`` by itself
 loads neither scikit-learn nor NumPy.

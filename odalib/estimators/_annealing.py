@@ -122,7 +122,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         return self.tree_.first_nodes[-1] + labels[-1]
 
     def decision_path(self, X):
-        """Nodes that every row passes on its way from the root to a leaf.
+        """Give the nodes that every row passes on its way from the root to a leaf.
 
         Parameters
         ----------

@@ -346,6 +346,7 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
+            Of ``classes_``.
         """
         log_probabilities = self._on_rows(X, self._class_log_probabilities)
         return self.classes_[log_probabilities.argmax(axis=1)]

@@ -46,6 +46,11 @@ class ODAClusterer(
         with the methods ``phi(X)``, ``gradient(points)``,
         ``hessian_diagonal(points)`` and ``check_domain(X)``, such as a `Mahalanobis`
         with a given precision.
+    resolutions : list, default=None
+        Feature maps from coarse to fine, each a `Resolution` or what that takes as its
+        ``features``. Each codevector of a level has children among those of the next,
+        which see rows of its cell only; ``n_clusters`` is the number at the last. None
+        for one level that sees all features.
     max_temperature : float, default=None
         Temperature of the first level, in units of the divergence. None starts just
         above the first critical temperature of the data, so that results do not
@@ -109,6 +114,8 @@ class ODAClusterer(
     annealing_path_ : AnnealingPath
         Temperature, number of codevectors, distortion, entropy, free energy and
         codebook of every level.
+    tree_ : AnnealingTree
+        Codevectors of all resolutions, their parents and weights.
     n_iter_ : int
         Passes over the rows; after partial_fit, steps.
     n_samples_seen_ : float

@@ -296,6 +296,7 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of w is w copies of the row; zero leaves it out.
 
@@ -332,6 +333,7 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; None for one each.
 

@@ -353,5 +353,6 @@ def _worth_opening(wrong, n_classes, n_codevectors):
     order = np.argsort(-wrong, kind="stable")
     needed = np.count_nonzero(n_classes) + np.cumsum(n_classes[order] - 1)
     opened = np.zeros(len(wrong), dtype=bool)
-    opened[order[(wrong[order] > 0) & (needed <= n_codevectors)]] = True
+    worthy = (wrong > 0) & (n_classes > 1)
+    opened[order[worthy[order] & (needed <= n_codevectors)]] = True
     return opened

@@ -17,9 +17,6 @@ __all__ = ["WarmUp"]
 # A stream is annealed in memory on its first rows: this many, or this many per
 # codevector.
 WARM_UP_ROWS, WARM_UP_RATIO = 2048, 16
-# Before that, what is asked for is annealed anew each time that the rows have grown by
-# this share.
-ANCHOR_GROWTH = 0.1
 
 
 @dataclass(frozen=True)
@@ -102,7 +99,8 @@ class WarmUp:
 
         No fewer than it takes to meet every class.
         """
-        n_rows = _anchor_size(self._n_rows)
+        local_models = self.settings.chain[-1].local_models
+        n_rows = _anchor_size(self._n_rows, local_models.anchor_growth)
         if self.pieces and self.settings.local_models.by_class:
             _, first = np.unique(join(self.pieces).targets, return_index=True)
             n_rows = max(n_rows, int(first.max()) + 1)
@@ -134,9 +132,9 @@ class WarmUp:
         return {name: self.__dict__[name] for name in kept}
 
 
-def _anchor_size(n_rows):
+def _anchor_size(n_rows, growth):
     """Largest number of a nearly geometric series that is not larger."""
     size = 0
-    while (larger := size + max(1, int(ANCHOR_GROWTH * size))) <= n_rows:
+    while (larger := size + max(1, int(growth * size))) <= n_rows:
         size = larger
     return size

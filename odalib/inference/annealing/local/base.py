@@ -52,9 +52,12 @@ class LocalModels:
     ----------
     by_class : bool
         Whether targets are classes, each with codevectors of its own.
+    anchor_growth : float
+        Share by which the first rows of a stream grow before they are annealed anew.
     """
 
     by_class = False
+    anchor_growth = 0.1
 
     def annealed(self, batch):
         """Rows as they are annealed."""

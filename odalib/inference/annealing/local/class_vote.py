@@ -49,6 +49,8 @@ class ClassVote(LocalModels):
     polish_coldness: float = 1.0
 
     by_class = True
+    # What is chosen on rows held out makes annealing dear.
+    anchor_growth = 0.5
 
     def tuned(self, batch, settings, n_jobs, parents=None):
         """As `LocalModels.tuned`; also the number of codevectors, where it is open."""

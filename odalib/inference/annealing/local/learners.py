@@ -59,6 +59,9 @@ class CellLearners(LocalModels):
     warmth: float = WARMTHS[0]
     held_out_error: tuple[float, ...] | None = None
 
+    # What is chosen on rows held out makes annealing dear.
+    anchor_growth = 0.5
+
     def annealed(self, batch):
         """As `LocalModels.annealed`: with targets, where they have weight."""
         return self.target.joined(batch)

@@ -45,9 +45,9 @@ def polish_pass(rows, classes, codebook, divergence, temperature, parents=None):
         logits = kernels.negative_divergence(
             block, gradients / temperature, offsets / temperature - log_weights
         )
-        association = _softmax(logits)
         if parents is not None:
             logits[above[:, np.newaxis] != parents[span]] = -np.inf
+        association = _softmax(logits)
         other = own_class[:, np.newaxis] != classes[span]
         within = _softmax(np.where(other, -np.inf, logits))
         association *= row_weights

@@ -60,6 +60,9 @@ class CellRegression(LocalModels):
     by_size: tuple[tuple[int, float, float], ...] = ()
     held_out_error: tuple[float, ...] | None = None
 
+    # What is chosen on rows held out makes annealing dear.
+    anchor_growth = 0.5
+
     def annealed(self, batch):
         """As `LocalModels.annealed`: with targets, where they have weight."""
         return self.target.joined(batch)
