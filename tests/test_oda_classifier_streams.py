@@ -166,8 +166,8 @@ def test_a_stream_that_drifts_is_followed():
             found.append(model.score(X[part], y[part]) if part[0] else 0.0)
             model.partial_fit(X[part], y[part])
     assert min(hits["constant"][1:6]) > 0.75
-    assert np.mean(hits["constant"][-4:]) > 0.9
-    assert np.mean(hits["decreasing"][-4:]) < 0.8
+    assert min(hits["constant"][-4:]) > 0.85
+    assert max(hits["decreasing"][-4:]) < 0.3
 
 
 def test_what_was_refused_midway_leaves_a_stream_that_goes_on_alike():
