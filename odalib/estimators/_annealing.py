@@ -199,6 +199,9 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
                 self._check_resolutions_kept()
                 state = state.with_settings(self._settings(state.settings.seed))
         with single_threaded_blas():
+            if self.resolutions is not None:
+                # Before they wait in a queue, where they could no more be refused.
+                state.check(batch.rows)
             state = state.learn(_positive(batch))
             learnt |= self._after(state, batch)
         vars(self).update(learnt, _state=state, _parameters=parameters)
@@ -305,9 +308,16 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
     def _check_values(self, X, reset):
         """Refuse values that the divergence cannot take."""
         check_range(X)
-        if self.resolutions is None:
+        if self.resolutions is None or self._sees_all_features():
             divergence = self.divergence if reset else self._state.settings.divergence
             as_divergence(divergence).check_domain(X)
+
+    def _sees_all_features(self):
+        """Whether a resolution takes the rows as they come."""
+        return any(
+            item is None or (isinstance(item, Resolution) and item.features is None)
+            for item in self.resolutions
+        )
 
     def _on_rows(self, X, function: Callable):
         """``function(tree, X, n_jobs)`` of validated rows."""
@@ -325,7 +335,9 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         solution = layers[-1].solution
         found = len(solution.codebook)
         message = None
-        if solution.stop_reason == "distinct_rows" and not choose:
+        # Cells that are closed take none of the number that others may.
+        flat = self.resolutions is None
+        if solution.stop_reason == "distinct_rows" and flat and not choose:
             message = (
                 f"X has {found} distinct rows up to rounding, fewer than the {number} "
                 "codevectors asked for; there are as many codevectors."

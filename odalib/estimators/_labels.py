@@ -255,7 +255,9 @@ def _joined(known, labels):
     ValueError
         For numbers after text, or text after numbers.
     """
-    found = np.unique(labels)
+    _, first = np.unique(labels, return_index=True)
+    # In the order in which they came, which does not depend on how a stream is cut.
+    found = labels[np.sort(first)]
     if known is None:
         return found
     before = set(known.tolist())

@@ -461,6 +461,11 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         codes = encode(labels, known)
         if self.class_weight is not None:
             per_class = compute_class_weight(self.class_weight, classes=known, y=labels)
+            if not (per_class > 0).all():
+                raise ValueError(
+                    "class_weight must be positive for every class, got "
+                    f"{self.class_weight!r}; leave rows out by their sample_weight."
+                )
             weights = weights * per_class[codes]
         return Batch(rows, weights, codes), learnt
 

@@ -190,6 +190,7 @@ class FeatureMap:
     def bind(self, rows):
         """Map that is ready for use, its transformer fitted to the rows if need be."""
         if self.columns is not None:
+            self._check_mask(rows.shape[1])
             bound = FeatureMap(self.place, self.source, self.columns)
         else:
             bound = FeatureMap(self.place, self.source, None, self._fitted(rows))
@@ -202,11 +203,37 @@ class FeatureMap:
         """Give the function of rows, fitted to them if need be."""
         if not hasattr(self.source, "transform"):
             return self.source
+        if self.is_ready:
+            return self.source.transform
+        return self._guarded(lambda: clone(self.source, safe=False).fit(rows)).transform
+
+    @property
+    def is_ready(self):
+        """Whether the map needs no rows to be fitted to."""
+        if self.columns is not None or not hasattr(self.source, "transform"):
+            return True
         try:
             check_is_fitted(self.source)
         except NotFittedError:
-            return self._guarded(lambda: clone(self.source).fit(rows)).transform
-        return self.source.transform
+            return False
+        except AttributeError:
+            # Not of scikit-learn's making: what it has learnt ends in an underscore.
+            return any(
+                name.endswith("_") and not name.startswith("_")
+                for name in vars(self.source)
+            )
+        return True
+
+    def _check_mask(self, n_features):
+        """Refuse a mask that is not of the width of the rows."""
+        if isinstance(self.source, slice):
+            return
+        mask = np.asarray(self.source)
+        if mask.dtype.kind == "b" and mask.size != n_features:
+            raise ValueError(
+                f"resolutions[{self.place}] is a mask of {mask.size} columns, but X "
+                f"has {n_features}."
+            )
 
     def __call__(self, rows):
         """Features of the rows.
@@ -218,16 +245,17 @@ class FeatureMap:
             that are not finite; the resolution is named.
         """
         if self.columns is not None:
-            seen = self._guarded(lambda: rows[:, self.columns])
+            given = self._guarded(lambda: rows[:, self.columns])
         else:
-            seen = self._guarded(lambda: self.function(rows))
+            given = self._guarded(lambda: self.function(rows))
         name = f"the output of resolutions[{self.place}]"
-        seen = check_array(
-            seen,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            input_name=name,
-            estimator=f"resolutions[{self.place}]",
+        seen = self._guarded(
+            lambda: check_array(
+                given,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                input_name=name,
+            )
         )
         if seen.shape[0] != rows.shape[0]:
             raise ValueError(

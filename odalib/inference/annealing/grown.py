@@ -216,7 +216,13 @@ class _Builder:
             return self._completed(solution)
         rows = self._rows(np.isin(self.groups, self._closed.groups))
         settings = _with_number(self.settings, len(self._closed))
-        return anneal(rows.seen, settings, self.n_jobs, groups=rows.groups)
+        solution = anneal(rows.seen, settings, self.n_jobs, groups=rows.groups)
+        order = np.searchsorted(self._closed.groups, solution.codebook.groups)
+        weights = self._closed.weights[order]
+        codebook = solution.codebook.moved(
+            solution.codebook.points, weights / weights.sum()
+        )
+        return replace(solution, codebook=codebook, hierarchy=[codebook])
 
     def refit(self, solution):
         """Solution for these rows by hard assignments."""

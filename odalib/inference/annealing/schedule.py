@@ -122,6 +122,8 @@ class Schedule:
 class FeatureView(Protocol):
     """What a resolution sees of rows."""
 
+    is_ready: bool
+
     def bind(self, rows: Rows) -> "FeatureView":
         """Learn from rows what is needed."""
 
@@ -185,6 +187,18 @@ class Settings:
         check_range(seen)
         self.divergence.check_domain(seen)
         return seen
+
+    def check(self, rows):
+        """Refuse rows that a resolution cannot take, as far as it can tell.
+
+        A map that has yet to be fitted cannot.
+        """
+        for level in self.chain:
+            features = level.features
+            if features is None:
+                level.divergence.check_domain(rows)
+            elif features.is_ready:
+                replace(level, features=features.bind(rows)).view(rows)
 
     def bound_to(self, rows):
         """Let features learn from rows what they need."""

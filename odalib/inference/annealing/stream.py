@@ -86,6 +86,13 @@ class Stream:
             stream = replace(stream, queue=appended(stream.queue, batch[start:]))
         return stream
 
+    def check(self, rows):
+        """Refuse rows that a resolution cannot take."""
+        for layer in self.layers:
+            if layer.settings.features is None:
+                layer.settings.divergence.check_domain(rows)
+            layer.settings.view(rows)
+
     def with_settings(self, settings):
         """Stream that goes on under other settings; what was chosen stays."""
         # A callback may have ended the fit before the last resolution.

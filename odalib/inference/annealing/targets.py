@@ -9,7 +9,10 @@ from odalib.inference.annealing.bregman import BregmanDivergence
 from odalib.inference.annealing.codebook import Codebook, assign
 from odalib.inference.annealing.rows import RowBlocks
 
-__all__ = ["NO_TARGETS", "TargetWeight", "WithTargets"]
+__all__ = ["NO_TARGETS", "TargetWeight", "WithTargets", "target_spread"]
+
+# Targets whose spread is this part of their mean are constant up to rounding.
+CONSTANT = 1e-12
 
 
 class WithTargets(BregmanDivergence):
@@ -100,11 +103,13 @@ class TargetWeight:
     ----------
     weight : float
         From 0, where they count nothing, to 1, where nothing else does.
-    unit : tuple of float
-        Factor of every target that makes targets vary as much as rows.
+    centre, unit : tuple of float
+        What is subtracted from every target, and the factor that makes targets vary
+        as much as rows; zero for targets that do not vary.
     """
 
     weight: float
+    centre: tuple[float, ...] = ()
     unit: tuple[float, ...] = ()
 
     def measured(self, batch, divergence):
@@ -121,16 +126,15 @@ class TargetWeight:
         _, affinity = assign(rows, divergence, Codebook(mean[np.newaxis], np.ones(1)))
         share = batch.weights / batch.weights.sum()
         apart = max(float(share @ (rows.phi(divergence) - affinity)), 0.0)
-        spread = np.sqrt(share @ np.square(batch.targets - share @ batch.targets))
-        spread = np.where(spread > 0, spread, 1.0)
-        unit = np.sqrt(apart / len(spread)) / spread
-        return TargetWeight(self.weight, tuple(unit.tolist()))
+        centre, spread, varies = target_spread(batch)
+        unit = np.where(varies, np.sqrt(apart / len(spread)) / spread, 0.0)
+        return TargetWeight(self.weight, tuple(centre.tolist()), tuple(unit.tolist()))
 
     def joined(self, batch):
         """Rows of a batch, with their targets as further columns if these count."""
         if self.weight == 0.0:
             return batch.rows
-        targets = batch.targets * np.array(self.unit)
+        targets = (batch.targets - np.array(self.centre)) * np.array(self.unit)
         if sp.issparse(batch.rows):
             return sp.hstack([batch.rows, sp.csr_matrix(targets)], format="csr")
         return np.hstack([batch.rows, targets])
@@ -140,6 +144,23 @@ class TargetWeight:
         if self.weight == 0.0:
             return base
         return WithTargets(base, self.weight, len(self.unit))
+
+
+def target_spread(batch):
+    """Mean and spread of every target.
+
+    Returns
+    -------
+    mean : array of shape (m,)
+    spread : array of shape (m,)
+        Standard deviation, or one where the target does not vary.
+    varies : array of bool of shape (m,)
+    """
+    share = batch.weights / batch.weights.sum()
+    mean = share @ batch.targets
+    spread = np.sqrt(share @ np.square(batch.targets - mean))
+    varies = spread > CONSTANT * np.abs(mean)
+    return mean, np.where(varies, spread, 1.0), varies
 
 
 NO_TARGETS = TargetWeight(0.0)

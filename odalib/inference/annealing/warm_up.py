@@ -66,6 +66,10 @@ class WarmUp:
             warm_up.__dict__["_anchor"] = self._anchor
         return warm_up
 
+    def check(self, rows):
+        """Refuse rows that a resolution cannot take."""
+        self.settings.check(rows)
+
     def flushed(self):
         """Itself, as no row waits to be learnt."""
         return self

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from odalib.inference.annealing.fit import anneal
 from odalib.inference.annealing.local.association import associate
@@ -231,10 +232,14 @@ class LearnerCells(Cells):
 
 
 def _as_they_came(block, partition):
-    """Rows in the coordinates in which they came."""
-    if partition.shift is None:
+    """Rows in the coordinates in which they came, indices of 32 bits if sparse."""
+    if partition.shift is not None:
+        return block + partition.shift
+    if not sp.issparse(block) or block.indices.dtype == np.int32:
         return block
-    return block + partition.shift
+    # Many learners take no others.
+    parts = (block.data, block.indices.astype(np.int32), block.indptr.astype(np.int32))
+    return sp.csr_matrix(parts, shape=block.shape)
 
 
 def _taught(learner, rows, targets, weights):

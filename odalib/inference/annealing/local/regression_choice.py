@@ -17,6 +17,7 @@ from odalib.inference.annealing.local.regression_trials import (
     global_errors,
 )
 from odalib.inference.annealing.rows import RowBlocks
+from odalib.inference.annealing.targets import target_spread
 
 __all__ = [
     "ENOUGH_ROWS",
@@ -69,7 +70,7 @@ def choose_regression(spec, batch, settings, n_jobs):
     if spec.slopes:
         spec = replace(spec, global_ridge=_choose_global_ridge(spec, folds, scale))
     rounds = [_Round.of(spec, settings, folds, scale, n_jobs)]
-    if _learns_metric(spec, batch, settings):
+    if _learns_metric(spec, batch, settings) and target_spread(batch)[2].any():
         for _ in range(METRIC_ROUNDS):
             metric = _metric_of_slopes(batch, rounds[-1], scale, n_jobs)
             if metric is None:
@@ -78,7 +79,7 @@ def choose_regression(spec, batch, settings, n_jobs):
             rounds.append(_Round.of(spec, learnt, folds, scale, n_jobs))
             if rounds[-1].loss > rounds[-2].loss:
                 break
-    return _best_round(rounds).with_path(scale)
+    return _best_round(rounds).with_path(spec, scale)
 
 
 def open_number(batch, settings):
@@ -93,9 +94,7 @@ def open_number(batch, settings):
 
 def target_scale(batch):
     """Variance of every target, or one where it is constant, shape (m,)."""
-    share = batch.weights / batch.weights.sum()
-    variance = share @ np.square(batch.targets - share @ batch.targets)
-    return np.where(variance > 0, variance, 1.0)
+    return np.square(target_spread(batch)[1])
 
 
 def _feature_scale(batch):
@@ -168,18 +167,18 @@ class _Round:
         errors = (best.errors / scale).sum(axis=1)
         return cls(settings, trials, errors, weights, best.loss)
 
-    def with_path(self, scale):
+    def with_path(self, spec, scale):
         """Add to the settings what predicts best with fewer codevectors."""
-        spec = self.settings.local_models
+        chosen = self.settings.local_models
         size = self.settings.schedule.n_codevectors
-        by_size = [(size, spec.warmth, spec.ridge)]
+        by_size = [(size, chosen.warmth, chosen.ridge)]
         while size > 1:
             size //= PATH_RATIO
             trials = [trial.merged(size) for trial in self.trials]
             best = _judge(trials, spec, scale)
             warmth = 1.0 if best.warmth is None else best.warmth
             by_size.append((size, warmth, best.ridge))
-        chosen = replace(spec, by_size=tuple(by_size))
+        chosen = replace(chosen, by_size=tuple(by_size))
         return replace(self.settings, local_models=chosen)
 
 
