@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -101,15 +102,25 @@ def refit_layers(batch, layers):
     """
     refitted: tuple[Layer, ...] = ()
     parents = None
-    for layer in layers:
+    for layer, finer in zip_longest(layers, layers[1:]):
         seen = replace(batch, rows=layer.settings.view(batch.rows))
         build = _Builder(batch, seen, layer.settings, parents, layer.depth, 1)
         solution = layer.solution
         if layer.grows:
             solution = build.refit(solution)
-        layer, parents = build.layer(solution)
+        layer, _ = build.layer(solution)
+        if finer is not None:
+            parents = _cells_with_children(build, layer, finer)
         refitted = (*refitted, layer)
     return refitted
+
+
+def _cells_with_children(build, layer, finer):
+    """Nearest codevector of every row among those that have children, shape (n,)."""
+    fruitful = np.unique(parents_of(finer.codebook.groups))
+    partition = layer.partition
+    partition = replace(partition, codebook=partition.codebook.select(fruitful))
+    return fruitful[nearest_child(build.seen.rows, partition, build.parents)]
 
 
 @dataclass(frozen=True)

@@ -243,7 +243,8 @@ def test_blocks_and_threads_change_no_bit():
     np.testing.assert_array_equal(one.errors, two.errors)
     # Blocks of 5,242 rows: sums over all rows at once.
     share = associate(batch.rows, partition, None, one.temperature) * batch.weights
-    whole = cell_sums(share, batch.rows, batch.targets - one.centre)
+    z, y = batch.rows - one.offset, batch.targets - one.centre
+    whole = cell_sums(share, z, y)
     np.testing.assert_allclose(one.sums.zy, whole.zy, rtol=1e-8, atol=1e-8)
 
 
@@ -314,7 +315,8 @@ def test_rows_are_tried_before_they_are_learnt():
         share = slow_association(D, piece.rows, partition.codebook, 1.6 * cells.spread)
         weighted = share * piece.weights
         errors = errors + weighted @ np.square(piece.targets - values)
-        sums = sums + cell_sums(weighted, piece.rows, piece.targets - cells.centre)
+        z, y = piece.rows - cells.offset, piece.targets - cells.centre
+        sums = sums + cell_sums(weighted, z, y)
         cells = cells.learn(piece, partition, None, None, 1e9)
         np.testing.assert_allclose(cells.errors, errors, rtol=1e-6)
         np.testing.assert_allclose(cells.sums.zy, sums.zy, rtol=1e-6, atol=1e-6)
@@ -390,7 +392,7 @@ def test_errors_and_spread_are_forgotten_as_models_are():
     partition = partition_of(batch)
     cells = spec_of(blend=False).begin(batch[:400], partition, None, 1)
     piece = batch[400:]
-    later = cells.learn(piece, partition, None, 1000.0, 1e9)
+    later = cells.learn(piece, partition, None, 300.0, 1e9)
     share = slow_association(D, piece.rows, partition.codebook, None) * piece.weights
     values, _ = cells.predict(piece.rows, partition, None)
     errors = cells.errors + share @ np.square(piece.targets - values)
@@ -401,7 +403,8 @@ def test_errors_and_spread_are_forgotten_as_models_are():
     # Steps of the partition: ``1 - (1 - 1/N)^w`` for w of N.
     own = mean_of_nearest(D, piece.rows, piece.weights, partition.codebook)
     heavy = piece.weights.sum()
-    step = max(1.0 - (1.0 - 1e-3) ** heavy, heavy / (heavy + cells.weight))
+    step = 1.0 - (1.0 - 1.0 / 300.0) ** heavy
+    assert step > 1.2 * heavy / (heavy + cells.weight)
     expected = cells.spread + step * (own - cells.spread)
     assert later.spread == pytest.approx(expected, rel=1e-9)
 
@@ -463,7 +466,7 @@ def test_cells_that_inherit_nothing_begin_with_the_global_fit(lineage):
     own = np.flatnonzero(np.diff(lineage.indptr) == 0)
     np.testing.assert_array_equal(found.sums.weight[own], 0.0)
     assert found.sums.weight.sum() == pytest.approx(cells.sums.weight.sum())
-    slope, intercept, _ = fit_globally(cells.sums, 3.0)
+    slope, intercept, _ = fit_globally(cells.sums, 3.0, np.zeros(3))
     for cell in own:
         np.testing.assert_allclose(found.coefficients.slope[cell], slope, rtol=1e-9)
         np.testing.assert_allclose(
@@ -511,6 +514,29 @@ def test_merged_cells_vary_by_what_their_rows_do(name):
     assert found.sums.weight.sum() == pytest.approx(weights.sum(), rel=1e-8)
 
 
+@pytest.mark.parametrize("blend", [True, False], ids=["blend", "nearest"])
+def test_merged_cells_regress_as_predicts_best_with_about_as_many(blend):
+    """In ratio, five are nearer to eight than to three."""
+    batch = curved_batch()
+    partition = partition_of(batch, n_codevectors=8)
+    table = ((8, 1.6, 2.0), (3, 0.8, 100.0))
+    cells = spec_of(blend=blend, by_size=table).begin(batch, partition, None, 1)
+    fixed = spec_of(blend=blend).begin(batch, partition, None, 1)
+    assert (cells.warmth, cells.ridge) == (1.6 if blend else None, 2.0)
+    for number, warmth, ridge in ((5, 1.6, 2.0), (4, 0.8, 100.0), (1, 0.8, 100.0)):
+        lineage = merged_into(np.minimum(np.arange(8), number - 1))
+        shares = partition.codebook.weights
+        weights = lineage @ shares
+        points = lineage @ (shares[:, np.newaxis] * partition.codebook.points)
+        codebook = Codebook(points / weights[:, np.newaxis], weights)
+        after = replace(partition, codebook=codebook)
+        found = cells.regrouped(lineage, partition, after)
+        assert (found.warmth, found.ridge) == (warmth if blend else None, ridge)
+        # What was not chosen stays.
+        found = fixed.regrouped(lineage, partition, after)
+        assert (found.warmth, found.ridge) == (fixed.warmth, fixed.ridge)
+
+
 def test_temperature_where_rows_equal_their_codevectors():
     """Nothing is to be told from a spread of zero: the temperature is the warmth."""
     x = np.repeat([[0.0], [5.0]], 4, axis=0)
@@ -547,3 +573,30 @@ def test_targets_far_from_zero_keep_their_digits():
     # The targets themselves are rounded to 1e-8.
     np.testing.assert_allclose(slope, near.in_features(None)[0], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(cells.variance, near.variance, rtol=1e-6)
+
+
+def test_features_far_from_zero_keep_their_digits():
+    """Of rows that are not shifted; and a constant has no slope, however far."""
+    batch = curved_batch()
+    partition = partition_of(batch)
+    near = spec_of(blend=False).begin(batch, partition, None, 1)
+    far, codebook = batch.rows + 1e6, partition.codebook
+    there = replace(
+        partition, codebook=Codebook(codebook.points + 1e6, codebook.weights)
+    )
+    for layout in (np.asarray, sp.csr_matrix):
+        moved = replace(batch, rows=layout(far))
+        cells = spec_of(blend=False).begin(moved, there, None, 1)
+        slope, _ = cells.in_features(None)
+        np.testing.assert_allclose(
+            slope, near.in_features(None)[0], rtol=1e-6, atol=1e-6
+        )
+    wide = replace(batch, rows=np.hstack([batch.rows, np.full((80, 1), 1000.1)]))
+    points = np.hstack([codebook.points, np.full((4, 1), 1000.1)])
+    flat = replace(partition, codebook=Codebook(points, codebook.weights))
+    cells = spec_of(blend=False).begin(wide, flat, None, 1)
+    slope, _ = cells.in_features(None)
+    np.testing.assert_allclose(slope[:, 3], 0.0, atol=1e-6)
+    np.testing.assert_allclose(
+        slope[:, :3], near.in_features(None)[0], rtol=1e-6, atol=1e-6
+    )

@@ -1,6 +1,7 @@
 """How cells regress is chosen by rows held out: against trying everything."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from odalib.inference.annealing.local.regression_choice import (
     open_number,
     target_scale,
 )
+from odalib.inference.annealing.merging import merge_down
 from tests.oracles.divergences import CLOSED_FORMS
 from tests.oracles.regressions import (
     blended,
@@ -40,8 +42,11 @@ GLOBAL_RIDGES = (0.0, 1.0, 10.0, 100.0, 1000.0)
 OPEN = {"ridge": None, "global_ridge": 0.0, "warmth": 1.0}
 
 
-def every_loss(batch, settings, warmths, ridges, global_ridge):
-    """Squared errors of all rows held out for every warmth and ridge, and weights."""
+def every_loss(batch, settings, warmths, ridges, global_ridge, number=None):
+    """Squared errors of all rows held out for every warmth and ridge, and weights.
+
+    With fewer codevectors for a number, those of the fit merged.
+    """
     d = CLOSED_FORMS["squared_euclidean"]
     errors, weights = {}, []
     for fold in folds_of(batch, None, settings.seed):
@@ -49,6 +54,8 @@ def every_loss(batch, settings, warmths, ridges, global_ridge):
         weights.append(unseen.weights)
         solution = anneal(learnt, replace(settings, thorough=False))
         codebook, shift = solution.codebook, solution.shift
+        if number is not None:
+            codebook, _ = merge_down(codebook, settings.divergence, number)
         x, new = learnt.rows - shift, unseen.rows - shift
         spread = mean_of_nearest(d, x, learnt.weights, codebook)
         for warmth in warmths:
@@ -116,8 +123,27 @@ def test_what_predicts_rows_held_out_best_is_chosen(slopes, blend, ridge, seed):
     np.testing.assert_allclose(
         found.held_out_error, np.average(errors[best], axis=0, weights=weights), 1e-5
     )
+    # And with fewer codevectors, of half the number and half of that.
+    assert found.by_size[0] == (4, found.warmth, found.ridge)
+    for number, warmth, own_ridge in found.by_size[1:]:
+        errors, _ = every_loss(
+            batch,
+            settings,
+            WARMTHS if blend else (None,),
+            RIDGES if ridge is None else (ridge,),
+            expected_ridge,
+            number,
+        )
+        losses = {
+            key: float(weights @ (values / variance).sum(axis=1))
+            for key, values in errors.items()
+        }
+        # Where several are equally good, any is.
+        least = losses[warmth if blend else None, own_ridge]
+        assert least == pytest.approx(min(losses.values()), rel=1e-6)
+    assert [entry[0] for entry in found.by_size] == [4, 2, 1]
     # All else is as it was.
-    assert replace(chosen, local_models=spec) == replace(settings, choose=False)
+    assert replace(chosen, local_models=spec) == settings
 
 
 def best_global_ridge(batch, settings):
@@ -178,13 +204,14 @@ def test_an_open_number_is_one_for_six_distinct_rows():
     assert open_number(curved_batch(), given) is given
 
 
-def test_targets_are_taken_in_units_of_their_spread():
-    batch = curved_batch()
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_targets_are_taken_in_units_of_their_spread(seed):
+    batch = curved_batch(n_rows=50, seed=seed)
     y, weights = batch.targets, batch.weights
     mean = np.average(y, axis=0, weights=weights)
     expected = np.average((y - mean) ** 2, axis=0, weights=weights)
     np.testing.assert_allclose(target_scale(batch), expected, rtol=1e-12)
-    constant = replace(batch, targets=np.full((80, 1), 4.0))
+    constant = replace(batch, targets=np.full((50, 1), 4.0))
     np.testing.assert_array_equal(target_scale(constant), [1.0])
     # A unit of one target changes no choice.
     spec = spec_of(**OPEN)
@@ -202,6 +229,10 @@ def test_targets_are_taken_in_units_of_their_spread():
 def friedman(n_rows=700, noise=1.0, seed=0):
     x, y = make_friedman1(n_rows, 10, noise=noise, random_state=seed)
     return Batch(x, np.ones(n_rows), y[:, np.newaxis])
+
+
+# Rows of which a metric predicts better, by less than a standard error.
+SLIGHTLY = 13
 
 
 METRIC = OPEN | {"metric_features": 500.0}
@@ -259,19 +290,21 @@ def watched_rounds(monkeypatch, batch, spec, **changes):
     return choose_regression(spec, batch, settings, 1), rounds
 
 
-@pytest.mark.parametrize("n_features", [2, 4, 6])
+@pytest.mark.parametrize(
+    ("n_features", "seed", "helps"),
+    [(2, 3, False), (2, SLIGHTLY, False), (3, 4, True), (6, 3, True)],
+)
 def test_the_metric_is_kept_where_it_helps_by_one_standard_error(
-    n_features, monkeypatch
+    n_features, seed, helps, monkeypatch
 ):
     """The more features say nothing, the more it helps."""
-    random = np.random.default_rng(3)
+    random = np.random.default_rng(seed)
     x = random.uniform(-2.0, 2.0, size=(150, n_features))
     y = np.sin(2.0 * x[:, :2]).sum(axis=1) + 0.3 * random.normal(size=150)
     batch = Batch(x, random.uniform(0.5, 2.0, 150), y[:, np.newaxis])
     chosen, rounds = watched_rounds(
         monkeypatch, batch, spec_of(**METRIC), n_codevectors=12
     )
-    assert len(rounds) == 4
     first, *learnt = rounds
     assert isinstance(first.settings.divergence, SquaredEuclidean)
     # As of so many copies of every row as its weight says.
@@ -280,20 +313,33 @@ def test_the_metric_is_kept_where_it_helps_by_one_standard_error(
     gain = first.errors - best.errors
     mean = np.average(gain, weights=weights)
     variance = np.average((gain - mean) ** 2, weights=weights)
-    helps = mean > np.sqrt(variance / weights.sum())
-    assert helps == (n_features > 2)
-    assert chosen is (best if helps else first).settings
+    assert helps == (mean > np.sqrt(variance / weights.sum()))
+    assert (mean > 0.0) == (helps or seed == SLIGHTLY)
+    kept = (best if helps else first).settings
+    assert chosen.divergence is kept.divergence
+    assert replace(chosen.local_models, by_size=()) == kept.local_models
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_metrics_are_learnt_for_three_rounds_while_they_better(seed, monkeypatch):
+    batch = curved_batch(n_rows=40, seed=seed)
+    _, rounds = watched_rounds(monkeypatch, batch, spec_of(**METRIC), n_codevectors=5)
+    losses = [one.weights @ one.errors for one in rounds]
+    falls = np.diff(losses) <= 0
+    assert falls[:-1].all()
+    assert len(rounds) == 4 or not falls[-1]
 
 
 def test_each_metric_is_made_of_the_slopes_in_the_one_before(monkeypatch):
-    batch = curved_batch(n_rows=60)
+    batch = curved_batch(n_rows=40, seed=3)
     _, rounds = watched_rounds(monkeypatch, batch, spec_of(**METRIC), n_codevectors=5)
+    assert len(rounds) > 2
     mean = np.average(batch.rows, axis=0, weights=batch.weights)
     spread = np.sqrt(
         np.average((batch.rows - mean) ** 2, axis=0, weights=batch.weights)
     )
     scale = np.sqrt(target_scale(batch))
-    for before, after in zip(rounds, rounds[1:], strict=False):
+    for before, after in pairwise(rounds):
         settings = before.settings
         solution = anneal(batch, replace(settings, thorough=False))
         partition = Partition.of(solution.divergence, solution.codebook, solution.shift)
@@ -339,13 +385,16 @@ def test_no_metric_is_learnt_where_none_can_be(changes, monkeypatch):
     assert isinstance(chosen.divergence, expected)
 
 
-def test_targets_without_slopes_make_no_metric(monkeypatch):
-    batch = replace(curved_batch(n_rows=60), targets=np.full((60, 1), 3.0))
+@pytest.mark.parametrize("value", [0.0, 3.0, 0.1, -1e6 / 7.0])
+def test_targets_without_slopes_make_no_metric(value, monkeypatch):
+    batch = replace(curved_batch(n_rows=60), targets=np.full((60, 1), value))
     chosen, rounds = watched_rounds(
         monkeypatch, batch, spec_of(**METRIC), n_codevectors=4
     )
     assert len(rounds) == 1
-    assert chosen.local_models.held_out_error == (0.0,)
+    np.testing.assert_allclose(
+        chosen.local_models.held_out_error, 0.0, atol=1e-25 * value**2
+    )
 
 
 def test_choices_depend_on_what_rows_hold_and_not_on_their_order_or_copies():

@@ -33,6 +33,16 @@ def random_rows(n_rows=70, n_features=3, n_targets=2, n_cells=4, seed=0):
     return z, y, association * random.uniform(0.2, 3.0, n_rows)
 
 
+def cells_of(sums, ridge, global_ridge, rounding=0.0):
+    """Local models, where features that vary by less than some number are constant."""
+    n_features = sums.z.shape[1]
+    return fit_cells(sums, ridge, global_ridge, np.full(n_features, rounding))
+
+
+def line_of(sums, ridge, rounding=0.0):
+    return fit_globally(sums, ridge, np.full(sums.z.shape[1], rounding))
+
+
 def assert_same_sums(found, expected, rtol=1e-12):
     for name in FIELDS:
         one, other = getattr(found, name), getattr(expected, name)
@@ -131,7 +141,7 @@ def test_local_models_are_least_squares_with_rows_of_the_global_fit(
 ):
     z, y, association = random_rows()
     slopes, intercepts = local_lines(z, y, association, ridge, global_ridge)
-    found = fit_cells(cell_sums(association, z, y), ridge, global_ridge)
+    found = cells_of(cell_sums(association, z, y), ridge, global_ridge)
     np.testing.assert_allclose(found.slope, slopes, rtol=1e-7, atol=1e-8)
     np.testing.assert_allclose(found.intercept, intercepts, rtol=1e-7, atol=1e-7)
 
@@ -139,7 +149,7 @@ def test_local_models_are_least_squares_with_rows_of_the_global_fit(
 @pytest.mark.parametrize("ridge", [0.0, 10.0])
 def test_global_fit_is_least_squares_with_rows_of_the_mean(ridge):
     z, y, association = random_rows()
-    slope, intercept, scale = fit_globally(cell_sums(association, z, y), ridge)
+    slope, intercept, scale = line_of(cell_sums(association, z, y), ridge)
     expected = global_line(z, y, association.sum(axis=0), ridge)
     np.testing.assert_allclose(slope, expected[0], rtol=1e-7)
     np.testing.assert_allclose(intercept, expected[1], rtol=1e-7)
@@ -155,15 +165,15 @@ def test_global_fit_is_least_squares_with_rows_of_the_mean(ridge):
 def test_little_ridge_leaves_a_cell_its_own_fit_and_much_the_global_one():
     z, y, association = random_rows()
     sums = cell_sums(association, z, y)
-    own = fit_cells(sums, 1e-9, 0.0)
+    own = cells_of(sums, 1e-9, 0.0)
     for k, share in enumerate(association):
         root = np.sqrt(share)[:, np.newaxis]
         design = root * np.hstack([z, np.ones((len(z), 1))])
         plain = np.linalg.lstsq(design, root * y, rcond=None)[0]
         np.testing.assert_allclose(own.slope[k], plain[:-1], rtol=1e-6, atol=1e-8)
         np.testing.assert_allclose(own.intercept[k], plain[-1], rtol=1e-6, atol=1e-6)
-    slope, intercept, _ = fit_globally(sums, 0.0)
-    drawn = fit_cells(sums, 1e12, 0.0)
+    slope, intercept, _ = line_of(sums, 0.0)
+    drawn = cells_of(sums, 1e12, 0.0)
     for k in range(len(association)):
         np.testing.assert_allclose(drawn.slope[k], slope, rtol=1e-6)
         np.testing.assert_allclose(drawn.intercept[k], intercept, rtol=1e-6)
@@ -172,7 +182,7 @@ def test_little_ridge_leaves_a_cell_its_own_fit_and_much_the_global_one():
 @pytest.mark.parametrize("ridge", [0.1, 1.0, 100.0])
 def test_constants_are_means_drawn_to_the_mean_of_all(ridge):
     z, y, association = random_rows()
-    found = fit_cells(cell_sums(association, z[:, :0], y), ridge, 1.0)
+    found = cells_of(cell_sums(association, z[:, :0], y), ridge, 1.0)
     assert found.slope.shape == (4, 0, 2)
     expected = constants(y, association, ridge)
     np.testing.assert_allclose(found.intercept, expected, rtol=1e-12)
@@ -181,21 +191,26 @@ def test_constants_are_means_drawn_to_the_mean_of_all(ridge):
 def test_features_that_say_nothing_new_or_nothing_at_all():
     """A copy, a multiple, a constant: predictions are those without them."""
     z, y, association = random_rows()
-    few = fit_cells(cell_sums(association, z, y), 1.0, 0.0)
-    constant = np.full((len(z), 1), 7.0)
-    wide = np.hstack([z, constant])
-    found = fit_cells(cell_sums(association, wide, y), 1.0, 0.0)
-    np.testing.assert_allclose(found.slope[:, :3], few.slope, rtol=1e-6, atol=1e-7)
+    few = cells_of(cell_sums(association, z, y), 1.0, 0.0)
     # Rounding is all that the variance of a constant is.
+    wide = np.hstack([z, np.full((len(z), 1), 1e5 + 0.1)])
+    sums = cell_sums(association, wide, y)
+    slope, _, scale = line_of(sums, 0.0, 0.05)
+    np.testing.assert_array_equal(slope[3], 0.0)
+    np.testing.assert_array_equal(scale[3], 1.0)
+    assert (line_of(sums, 0.0)[2][3] < 0.05) and (line_of(sums, 0.0)[2][3] != 1.0)
+    found = cells_of(sums, 1.0, 0.0, 0.05)
+    np.testing.assert_allclose(found.slope[:, :3], few.slope, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(
-        found.blend(association, wide),
-        few.blend(association, z),
-        rtol=1e-6,
-        atol=1e-6,
+        found.blend(association, wide), few.blend(association, z), rtol=1e-4, atol=1e-4
     )
+    exact = np.hstack([z, np.zeros((len(z), 1))])
+    found = cells_of(cell_sums(association, exact, y), 1.0, 0.0)
+    np.testing.assert_allclose(found.slope[:, :3], few.slope, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(found.slope[:, 3], 0.0)
     wide = np.hstack([z, z[:, :1], -3.0 * z[:, 1:2]])
-    found = fit_cells(cell_sums(association, wide, y), 1e-3, 0.0)
-    few = fit_cells(cell_sums(association, z, y), 1e-3, 0.0)
+    found = cells_of(cell_sums(association, wide, y), 1e-3, 0.0)
+    few = cells_of(cell_sums(association, z, y), 1e-3, 0.0)
     np.testing.assert_allclose(
         found.blend(association, wide), few.blend(association, z), rtol=1e-3, atol=1e-3
     )
@@ -208,12 +223,12 @@ def test_cells_without_rows_have_the_global_fit():
     association[1] = 0.0
     for features in (z, z[:, :0]):
         sums = cell_sums(association, features, y)
-        slope, intercept, _ = fit_globally(sums, 1.0)
-        found = fit_cells(sums, 0.5, 1.0)
+        slope, intercept, _ = line_of(sums, 1.0)
+        found = cells_of(sums, 0.5, 1.0)
         np.testing.assert_allclose(found.slope[1], slope, rtol=1e-12)
         np.testing.assert_allclose(found.intercept[1], intercept, rtol=1e-12)
         # And no others' change for it.
-        without = fit_cells(cell_sums(association[[0, 2, 3]], features, y), 0.5, 1.0)
+        without = cells_of(cell_sums(association[[0, 2, 3]], features, y), 0.5, 1.0)
         np.testing.assert_allclose(found.slope[[0, 2, 3]], without.slope, rtol=1e-9)
 
 
@@ -225,8 +240,8 @@ def test_cells_of_one_row_or_equal_rows_have_the_slope_of_all():
     association[3, 60:62], association[1, 60:62] = 1.0, 0.0
     z[61] = z[60]
     sums = cell_sums(association, z, y)
-    slope, _, _ = fit_globally(sums, 0.0)
-    found = fit_cells(sums, 1.0, 0.0)
+    slope, _, _ = line_of(sums, 0.0)
+    found = cells_of(sums, 1.0, 0.0)
     np.testing.assert_allclose(found.slope[2:], [slope] * 2, rtol=1e-7, atol=1e-8)
     # Through the mean of the cell, but for the draw of 0.3 rows.
     expected = local_lines(z, y, association, 1.0, 0.0)[1]
@@ -239,16 +254,16 @@ def test_linear_targets_leave_no_error():
     line = np.array([[0.5, -1.0], [2.0, 0.0], [30.0, 4.0]])
     y = z @ line + [3.0, -40.0]
     for ridge in (0.01, 1.0, 100.0):
-        found = fit_cells(cell_sums(association, z, y), ridge, 0.0)
+        found = cells_of(cell_sums(association, z, y), ridge, 0.0)
         # The least spread draws by 1e-6.
         np.testing.assert_allclose(found.slope, [line] * 4, rtol=1e-4, atol=1e-4)
 
 
 def test_units_of_features_and_targets_change_nothing():
     z, y, association = random_rows()
-    found = fit_cells(cell_sums(association, z, y), 1.0, 10.0)
+    found = cells_of(cell_sums(association, z, y), 1.0, 10.0)
     units, unit = np.array([1e4, 1e-3, 7.0]), np.array([100.0, 1e-2])
-    other = fit_cells(cell_sums(association, z * units, y * unit), 1.0, 10.0)
+    other = cells_of(cell_sums(association, z * units, y * unit), 1.0, 10.0)
     np.testing.assert_allclose(
         other.slope * units[:, np.newaxis] / unit, found.slope, rtol=1e-7
     )
@@ -257,7 +272,7 @@ def test_units_of_features_and_targets_change_nothing():
 
 @pytest.mark.parametrize("n_features", [0, 1, 3])
 def test_blend_is_that_of_loops(n_features):
-    z, y, association = random_rows()
+    z, _, association = random_rows()
     association = association / association.sum(axis=0)
     random = np.random.default_rng(1)
     models = Coefficients(

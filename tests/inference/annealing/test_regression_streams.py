@@ -20,7 +20,6 @@ from tests.oracles.regressions import blended, constants, slow_association
 from .regressions import spec_of
 from .streams import (
     BATCH,
-    WARM_UP,
     begin,
     bits,
     learnt,
@@ -51,7 +50,7 @@ class RunningMean:
 class SetRegression(CellRegression):
     """A regression whose settings are not chosen but as they are given."""
 
-    def tuned(self, batch, settings, n_jobs):
+    def tuned(self, batch, settings, n_jobs, parents=None):
         target = self.target.measured(batch, settings.divergence)
         return replace(settings, local_models=replace(self, target=target))
 
@@ -93,7 +92,9 @@ def start_of(case):
     if case == TREE:
         finer = replace(settings, schedule=replace(settings.schedule, n_codevectors=12))
         settings = replace(
-            settings, finer=replace(finer, features=None), features=Columns((0,))
+            settings,
+            finer=replace(finer, features=Columns((1, 0))),
+            features=Columns((0,)),
         )
     return begin(settings)
 
@@ -181,14 +182,14 @@ def test_predictions_are_those_of_the_models_published():
 def test_predictions_of_a_tree_are_of_the_children_of_the_cell_of_a_row():
     batch = batch_of(TREE)
     state = start_of(TREE).learn(batch)
-    tree = state.model.tree
+    tree, rows = state.model.tree, batch.rows[:, ::-1]
     labels, _ = tree.descend(batch.rows, 1)
     level = tree.finest
     slope, intercept = level.cells.in_features(level.quantiser.shift)
     parents = parents_of(level.quantiser.groups)
     share = slow_association(
         lambda x, mu: float((x - mu) @ (x - mu)),
-        batch.rows - level.quantiser.shift,
+        rows - level.quantiser.shift,
         level.quantiser.codebook,
         level.cells.temperature,
         labels[0],
@@ -197,7 +198,7 @@ def test_predictions_of_a_tree_are_of_the_children_of_the_cell_of_a_row():
     assert len(set(labels[0])) > 1
     assert (parents[labels[1]] == labels[0]).all()
     values, _ = predicted(state, batch)
-    expected = blended(batch.rows, slope, intercept, share)
+    expected = blended(rows, slope, intercept, share)
     np.testing.assert_allclose(values, expected, rtol=1e-6, atol=1e-7)
     # Threads change no bit.
     for one, other in zip(
@@ -207,7 +208,7 @@ def test_predictions_of_a_tree_are_of_the_children_of_the_cell_of_a_row():
 
 
 def test_a_warm_up_predicts_as_the_fit_of_its_rows():
-    """Constants of the nearest codevectors: shrunk means of the rows that are nearest."""
+    """Constants of the nearest codevectors: shrunk means of the rows near them."""
     spec = spec_of(slopes=False, blend=False, ridge=2.0)
     settings = replace(settings_of(), local_models=spec)
     batch = rows_of(60)
@@ -231,6 +232,7 @@ def test_a_new_cell_of_a_tree_begins_with_the_global_fit():
         below,
         codebook=below.codebook.select(kept),
         cells=below.cells.inherit(selected(kept)),
+        census=below.census.inherit(selected(kept)),
         axis_sums=0.0,
         axis_weight=0.0,
         covectors=None,

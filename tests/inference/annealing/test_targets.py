@@ -178,16 +178,46 @@ def test_without_weight_nothing_is_joined():
         assert target.unit == ()
 
 
-def test_targets_that_do_not_vary_cut_no_cells():
-    """And neither do targets that are the same on rows that are."""
-    batch = replace(curved_batch(), targets=np.full((80, 2), 7.0))
-    base = as_divergence("squared_euclidean")
-    target = TargetWeight(0.5).measured(batch, base)
-    assert np.isfinite(target.unit).all()
-    y = target.joined(batch)[:, -2:]
-    assert (y == y[0]).all()
+def cells_of(batch, name, weight):
+    """Codevectors in the order of their first feature, without their targets."""
+    target = TargetWeight(weight).measured(batch, as_divergence(name))
+    settings = regression_settings(
+        spec_of(target=target), n_codevectors=5, divergence=name
+    )
+    solution = anneal(batch, settings)
+    shift = 0.0 if solution.shift is None else solution.shift[:3]
+    points = solution.codebook.points[:, :3] + shift
+    return points[points[:, 0].argsort()]
+
+
+@pytest.mark.parametrize("value", [7.0, 0.1, 1e6 / 7.0])
+@pytest.mark.parametrize("name", ["squared_euclidean", "kullback_leibler"])
+def test_targets_that_do_not_vary_cut_no_cells(name, value):
+    """As targets that are all zero."""
+    batch = curved_batch(name)
+    found, expected = (
+        cells_of(replace(batch, targets=np.full((80, 2), one)), name, 0.5)
+        for one in (value, 0.0)
+    )
+    assert len(found) == 5
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+@pytest.mark.parametrize("name", ["squared_euclidean", "kullback_leibler"])
+def test_targets_far_from_zero_cut_the_same_cells(name, layout):
+    batch = curved_batch(name)
+    batch = replace(batch, rows=layout(batch.rows))
+    far = replace(batch, targets=batch.targets + 2.0**30)
+    found, expected = (cells_of(rows, name, 0.5) for rows in (far, batch))
+    # The targets themselves are rounded to 1e-7.
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_rows_that_are_all_alike_give_targets_no_unit():
+    batch = curved_batch()
     equal = replace(batch, rows=np.ones((80, 3)), targets=batch.rows[:, :1])
-    target = TargetWeight(0.5).measured(equal, base)
+    target = TargetWeight(0.5).measured(equal, as_divergence("squared_euclidean"))
     assert target.unit == (0.0,)
 
 

@@ -56,7 +56,7 @@ models = pytest.mark.parametrize(
 
 
 def relative_errors(model, motion, memory, seed):
-    """Errors of the local models every 500 rows, and how far cells moved, on average."""
+    """Errors of the local models every 500 rows, and how far cells moved."""
     changes, noise = model
     random = np.random.default_rng(seed)
 
@@ -85,7 +85,7 @@ def fixed(settings):
     return replace(settings, local_models=spec(**vars(settings.local_models)))
 
 
-def as_given(spec, batch, settings, n_jobs):
+def as_given(spec, batch, settings, n_jobs, parents=None):
     return settings
 
 
