@@ -62,7 +62,9 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         product, so that features which say nothing of y do not cut cells; for linear
         models, the squared Euclidean divergence and dense rows, and kept where it
         predicts rows held out better. None takes the divergence as it is, and
-        ``'auto'`` learns where it can and there are 500 features or fewer.
+        ``'auto'`` learns where it can, there are 500 features or fewer, and ``step`` is
+        ``'decreasing'``: a stream keeps the metric of its first rows, which drift
+        makes stale.
     target_weight : float, default=0.0
         What y counts for in the divergence while rows anneal, w in
         ``(1 - w) d(x, mu) + w (y - nu)^2``, y scaled to vary as much as the rows do.
@@ -416,10 +418,13 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         if not isinstance(self.local_model, str):
             return CellLearners(self.local_model, bool(self.blend), target)
         slopes = self.local_model == "linear"
+        metric = self.metric
+        if metric == "auto" and self.step == "constant":
+            metric = None
         return CellRegression(
             slopes=slopes,
             blend=bool(self.blend),
-            metric_features=metric_features(self.metric),
+            metric_features=metric_features(metric),
             ridge=self.ridge,
             target=target,
         )

@@ -8,7 +8,9 @@ from odalib import (
     ADFProbitClassifier,
     EPGaussianProcessClassifier,
     EPProbitClassifier,
+    ODAClassifier,
     ODAClusterer,
+    ODARegressor,
 )
 
 DIVERGENCES = (
@@ -53,15 +55,36 @@ PROCESSES = {
     "gaussian process": EPGaussianProcessClassifier(),
     "inducing points": EPGaussianProcessClassifier(inducing_points=8, random_state=0),
 }
-CLASSIFIERS = {
+# Those of a latent value with a prior.
+LATENT = {
     **STREAMS,
     "probit by evidence": EPProbitClassifier("evidence"),
     **PROCESSES,
+}
+# Quick to fit: the divergence as it is, no polish.
+CODEVECTORS = {
+    "codevectors": ODAClassifier(6, metric=None, polish=None, random_state=0),
+    "codevectors by resolutions": ODAClassifier(
+        6, metric=None, polish=None, resolutions=[slice(0, 1), None], random_state=0
+    ),
+}
+STREAMS |= CODEVECTORS
+CLASSIFIERS = LATENT | CODEVECTORS
+REGRESSORS = {
+    "local models": ODARegressor(6, metric=None, random_state=0),
+    "constants": ODARegressor(6, local_model="constant", random_state=0),
+    "local models by resolutions": ODARegressor(
+        6, metric=None, resolutions=[slice(0, 1), None], random_state=0
+    ),
 }
 every_classifier = pytest.mark.parametrize(
     "estimator", CLASSIFIERS.values(), ids=CLASSIFIERS
 )
 every_stream = pytest.mark.parametrize("estimator", STREAMS.values(), ids=STREAMS)
+every_latent = pytest.mark.parametrize("estimator", LATENT.values(), ids=LATENT)
+every_regressor = pytest.mark.parametrize(
+    "estimator", REGRESSORS.values(), ids=REGRESSORS
+)
 
 
 def blobs(n_samples=150):

@@ -19,6 +19,7 @@ from .cases import (
     STREAMS,
     blobs,
     every_classifier,
+    every_latent,
     every_stream,
     feed,
     two_blobs,
@@ -287,7 +288,7 @@ def test_one_positive_row_of_many_in_a_stream(estimator, position):
         clone(estimator).set_params(class_weight="balanced")
 
 
-@every_classifier
+@every_latent
 def test_latent_means_and_variances_of_any_number_of_classes(estimator):
     """scikit-learn#22226: refused for more than two classes."""
     X, y = blobs(60)

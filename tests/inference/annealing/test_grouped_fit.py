@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odalib.inference.annealing import fit as module
+from odalib.inference.annealing import refine
 from odalib.inference.annealing.codebook import Codebook
 from odalib.inference.annealing.divergences import as_divergence
 from odalib.inference.annealing.draws import distinct_rows, draw_sample
@@ -161,6 +162,31 @@ def test_hard_assignment_stays_within_groups(name, wanted):
     )
     sizes = [len(codebook) for codebook in hierarchy(problem, better.codebook)]
     assert sizes == list(range(wanted, 2, -1))
+
+
+@pytest.mark.parametrize("row_share", [0.0, 1.0], ids=["axes", "rows"])
+@pytest.mark.parametrize("seed", range(3))
+def test_exchange_leaves_a_local_minimum_of_a_group(seed, row_share, monkeypatch):
+    """Two codevectors on one of three heaps and one between the others.
+
+    Beside them, a group that has nothing to exchange.
+    """
+    monkeypatch.setattr(refine, "ROW_SHARE", row_share)
+    random = np.random.default_rng(seed)
+    heaps = np.repeat([0, 1, 2, 3], 20)
+    centres = np.array([[0.0, 0.0], [9.0, 0.0], [90.0, 0.0], [40.0, 50.0]])
+    x = centres[heaps] + random.normal(size=(80, 2))
+    groups = np.where(heaps == 3, 2, 5)
+    rows = RowBlocks(x, np.ones(80), groups=groups)
+    problem = Problem(rows, as_divergence("squared_euclidean"), seed)
+    points = np.array([[40.0, 50.0], [4.5, 0.0], [90.0, 1.0], [90.0, -1.0]])
+    start = Codebook(points, np.full(4, 0.25), np.array([2, 5, 5, 5]))
+    stuck = harden(problem, start, 4, 100, 0.0)
+    found = exchange(problem, stuck, 1e-4, random)
+    assert len(set(rows.restore(stuck.labels)[heaps == 2])) == 2
+    labels = rows.restore(found.labels)
+    assert len(set(zip(heaps, labels, strict=True))) == 4
+    np.testing.assert_array_equal(found.codebook.groups[labels], groups)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix], ids=["", "csr"])

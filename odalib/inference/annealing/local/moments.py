@@ -42,7 +42,7 @@ ERROR_ROWS = 10.0
 # standing still: where it averages over n, all cells together average over
 # LOCAL_SHARE n (n / LOCAL_ROWS) ** (LOCAL_POWER - 1), so that the ratio of the steps
 # goes to zero; but none over fewer than ROWS_PER_SLOPE for each number it learns.
-LOCAL_SHARE, LOCAL_ROWS, LOCAL_POWER, ROWS_PER_SLOPE = 0.25, 2048.0, 0.8, 10.0
+LOCAL_SHARE, LOCAL_ROWS, LOCAL_POWER, ROWS_PER_SLOPE = 0.25, 2048.0, 0.8, 30.0
 # Rows that what a codevector inherits by a split counts for: it says little of the
 # half that it becomes.
 INHERITED_ROWS = 8.0
