@@ -1,4 +1,4 @@
-"""The classifiers among scikit-learn's tools, which give what is given by hand."""
+"""The estimators among scikit-learn's tools, which give what is given by hand."""
 
 import numpy as np
 import pandas as pd
@@ -7,11 +7,19 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.ensemble import (
+    BaggingClassifier,
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
 from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, WhiteKernel
+from sklearn.linear_model import RidgeCV
 from sklearn.metrics import log_loss
 from sklearn.model_selection import (
     GridSearchCV,
@@ -22,7 +30,11 @@ from sklearn.model_selection import (
     learning_curve,
 )
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.multioutput import MultiOutputClassifier
+from sklearn.multioutput import (
+    MultiOutputClassifier,
+    MultiOutputRegressor,
+    RegressorChain,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
@@ -30,6 +42,8 @@ from odalib import (
     ADFProbitClassifier,
     EPGaussianProcessClassifier,
     EPProbitClassifier,
+    ODAClassifier,
+    ODARegressor,
 )
 
 IRIS, SPECIES = load_iris(return_X_y=True)
@@ -38,17 +52,28 @@ IRIS = scale(IRIS)
 PATIENTS, MALIGNANT = (part[:100] for part in load_breast_cancer(return_X_y=True))
 PATIENTS = PATIENTS[:, :10]
 WEIGHT = np.random.default_rng(0).integers(1, 4, 150).astype(float)
+# Four features of as many patients with diabetes, and how these fared.
+DIABETICS, PROGRESS = (part[:150] for part in load_diabetes(return_X_y=True))
+DIABETICS = scale(DIABETICS[:, [2, 3, 8, 9]])
 
 CLASSIFIERS = {
     "probit": EPProbitClassifier(),
     "filtering": ADFProbitClassifier(random_state=0),
     "gaussian process": EPGaussianProcessClassifier(),
+    # Quick to fit: the divergence as it is, no polish.
+    "codevectors": ODAClassifier(6, metric=None, polish=None, random_state=0),
 }
 every_classifier = pytest.mark.parametrize(
     "classifier", CLASSIFIERS.values(), ids=CLASSIFIERS
 )
-every_stream = pytest.mark.parametrize(
-    "classifier", [CLASSIFIERS["probit"], CLASSIFIERS["filtering"]], ids=repr
+STREAMS = {name: CLASSIFIERS[name] for name in ("probit", "filtering", "codevectors")}
+every_stream = pytest.mark.parametrize("classifier", STREAMS.values(), ids=STREAMS)
+REGRESSORS = {
+    "local models": ODARegressor(6, metric=None, random_state=0),
+    "constants": ODARegressor(6, local_model="constant", random_state=0),
+}
+every_regressor = pytest.mark.parametrize(
+    "regressor", REGRESSORS.values(), ids=REGRESSORS
 )
 
 
@@ -132,6 +157,8 @@ def test_cross_validated_scores(classifier):
     "method", ["predict_proba", "predict_log_proba", "decision_function"]
 )
 def test_cross_validated_predictions(classifier, method):
+    if not hasattr(classifier, method):
+        method = "predict"
     folds = StratifiedKFold(3)
     found = cross_val_predict(classifier, IRIS, SPECIES, cv=folds, method=method)
     for train, test in folds.split(IRIS, SPECIES):
@@ -211,7 +238,9 @@ def test_one_against_the_rest(binary, classifier):
     np.testing.assert_array_equal(around.predict(IRIS), within.predict(IRIS))
 
 
-@every_stream
+@pytest.mark.parametrize(
+    "classifier", [CLASSIFIERS["probit"], CLASSIFIERS["filtering"]], ids=repr
+)
 def test_a_stream_of_one_against_the_rest(classifier):
     around = OneVsRestClassifier(classifier)
     within = clone(classifier).set_params(multi_class="ovr")
@@ -235,6 +264,30 @@ def test_one_against_one_of_gaussian_processes():
         np.testing.assert_allclose(mean, expected, atol=1e-5)
 
 
+def test_one_against_one_of_codevectors():
+    """Each pair has codevectors of its own."""
+    around = OneVsOneClassifier(CLASSIFIERS["codevectors"]).fit(IRIS, SPECIES)
+    assert [len(model.codevectors_) for model in around.estimators_] == [6, 6, 6]
+    assert around.score(IRIS, SPECIES) > 0.93
+    stream = OneVsOneClassifier(CLASSIFIERS["codevectors"])
+    for rows in np.split(np.random.default_rng(2).permutation(150), 3):
+        stream.partial_fit(IRIS[rows], SPECIES[rows], classes=[0, 1, 2])
+    assert stream.score(IRIS, SPECIES) > 0.93
+
+
+def test_bags_of_codevectors():
+    """Weights of a bag are repetitions, and its members those fits."""
+    model = CLASSIFIERS["codevectors"]
+    bag = BaggingClassifier(model, n_estimators=3, random_state=0).fit(IRIS, SPECIES)
+    for member, rows in zip(bag.estimators_, bag.estimators_samples_, strict=True):
+        expected = clone(model).set_params(random_state=member.random_state)
+        expected.fit(IRIS[rows], SPECIES[rows])
+        assert_same_probabilities(
+            member.predict_proba(IRIS), expected.predict_proba(IRIS)
+        )
+    assert bag.score(IRIS, SPECIES) > 0.93
+
+
 def test_several_outputs():
     Y = np.c_[SPECIES, SPECIES == 1]
     model = MultiOutputClassifier(EPProbitClassifier()).fit(IRIS, Y)
@@ -256,7 +309,7 @@ def test_stacking():
     stack = StackingClassifier(
         list(CLASSIFIERS.items()), final_estimator=EPProbitClassifier(), cv=3
     ).fit(IRIS, SPECIES)
-    assert stack.transform(IRIS).shape == (150, 9)
+    assert stack.transform(IRIS).shape == (150, 3 * len(CLASSIFIERS))
     assert stack.score(IRIS, SPECIES) > 0.93
 
 
@@ -336,3 +389,85 @@ def test_classes_and_weights_of_a_stream_can_be_asked_for(classifier):
         )
         requests = asking.get_metadata_routing().partial_fit.requests
     assert requests == {"classes": True, "sample_weight": True}
+
+
+# Regressors
+
+
+@every_regressor
+def test_cross_validated_values(regressor):
+    folds = KFold(3)
+    found = cross_val_predict(regressor, DIABETICS, PROGRESS, cv=folds)
+    for train, test in folds.split(DIABETICS):
+        model = clone(regressor).fit(DIABETICS[train], PROGRESS[train])
+        np.testing.assert_array_equal(found[test], model.predict(DIABETICS[test]))
+    scores = cross_val_score(regressor, DIABETICS, PROGRESS, cv=folds)
+    assert (scores > 0.1).all()
+
+
+@every_regressor
+def test_a_search_over_local_models(regressor):
+    grid = {"local_model": ["constant", "linear"], "blend": [True, False]}
+    search = GridSearchCV(regressor, grid, cv=3).fit(DIABETICS, PROGRESS)
+    assert search.best_params_["local_model"] == "linear"
+    best = clone(regressor).set_params(**search.best_params_)
+    np.testing.assert_array_equal(
+        search.predict(DIABETICS), best.fit(DIABETICS, PROGRESS).predict(DIABETICS)
+    )
+
+
+@every_regressor
+def test_several_targets_one_by_one(regressor):
+    """In turn, or each from those before it; one fit of all has the same cells."""
+    Y = np.c_[PROGRESS, DIABETICS[:, 0] ** 2]
+    turns = MultiOutputRegressor(regressor).fit(DIABETICS, Y)
+    for column, model in enumerate(turns.estimators_):
+        expected = clone(regressor).fit(DIABETICS, Y[:, column])
+        np.testing.assert_array_equal(
+            model.predict(DIABETICS), expected.predict(DIABETICS)
+        )
+    together = clone(regressor).fit(DIABETICS, Y)
+    np.testing.assert_allclose(
+        together.codevectors_, turns.estimators_[0].codevectors_, rtol=1e-12
+    )
+    chain = RegressorChain(regressor).fit(DIABETICS, Y)
+    assert np.isfinite(chain.predict(DIABETICS)).all()
+
+
+def test_votes_and_stacks_of_regressors():
+    members = [
+        clone(member).fit(DIABETICS, PROGRESS, sample_weight=WEIGHT)
+        for member in REGRESSORS.values()
+    ]
+    vote = VotingRegressor(list(REGRESSORS.items()))
+    vote.fit(DIABETICS, PROGRESS, sample_weight=WEIGHT)
+    expected = np.mean([member.predict(DIABETICS) for member in members], axis=0)
+    np.testing.assert_allclose(vote.predict(DIABETICS), expected, rtol=1e-12)
+    stack = StackingRegressor(list(REGRESSORS.items()), RidgeCV(), cv=3)
+    assert stack.fit(DIABETICS, PROGRESS).score(DIABETICS, PROGRESS) > 0.3
+
+
+@every_regressor
+def test_targets_in_other_units(regressor):
+    """Standardised around a regressor, they give what they give within."""
+    around = TransformedTargetRegressor(regressor, transformer=StandardScaler())
+    around.fit(DIABETICS, PROGRESS)
+    within = clone(regressor).fit(DIABETICS, PROGRESS)
+    np.testing.assert_allclose(
+        around.predict(DIABETICS), within.predict(DIABETICS), rtol=1e-6
+    )
+
+
+@every_regressor
+def test_weights_of_a_regressor_are_routed(regressor):
+    with config_context(enable_metadata_routing=True):
+        asking = clone(regressor).set_fit_request(sample_weight=True)
+        asking.set_score_request(sample_weight=True)
+        pipeline = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=False), asking
+        )
+        pipeline.fit(DIABETICS, PROGRESS, sample_weight=WEIGHT)
+        found = pipeline.score(DIABETICS, PROGRESS, sample_weight=WEIGHT)
+    X = StandardScaler().fit_transform(DIABETICS)
+    model = clone(regressor).fit(X, PROGRESS, sample_weight=WEIGHT)
+    assert found == model.score(X, PROGRESS, sample_weight=WEIGHT)

@@ -222,9 +222,11 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         other = clone(self)
         if number is not None:
             other.set_params(**{number_name: int(number)})
-        settings = other._settings(self._state.settings.seed)
         vars(other).update(self._kept_by_levels(), _parameters=other._current())
-        other._state = restart(self._state, model, settings)
+        other._state = self._state
+        if model is not self._state.model:
+            settings = other._settings(self._state.settings.seed)
+            other._state = restart(self._state, model, settings)
         return other
 
     def _current(self):

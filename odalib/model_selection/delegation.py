@@ -26,6 +26,12 @@ def best_has(name):
 class BestEstimatorMixin:
     """What a search answers through ``best_estimator_``."""
 
+    @property
+    def classes_(self):
+        """Classes of the best estimator, where it is a classifier."""
+        check_is_fitted(self)
+        return self.best_estimator_.classes_
+
     @available_if(best_has("predict"))
     def predict(self, X):
         """Call ``predict`` of the best estimator.

@@ -281,9 +281,11 @@ def test_passes_of_the_polish_of_least_loss():
 
 @pytest.mark.parametrize("polish", [False, True])
 def test_votes_of_a_tree_are_judged_within_its_cells(polish):
-    """Two cells, which know other classes; each by its own codevectors."""
-    batch = labelled_rows("squared_euclidean", 120, seed=2)
-    cells = (batch.rows[:, 1] > 0.5).astype(int)
+    """Rows of two cells at the same places, whose classes are the other way round."""
+    random = np.random.default_rng(0)
+    x, cells = random.normal(size=(120, 2)), np.arange(120) % 2
+    right = (x[:, 0] + 0.5 * random.normal(size=120) > 0.0).astype(int)
+    batch = Batch(x, random.uniform(0.5, 2.0, 120), right ^ cells)
     settings = make_settings(n_codevectors=8)
     turns = Turns(batch, settings, parents=cells)
     losses = {
