@@ -201,6 +201,9 @@ def test_targets_that_do_not_vary_cut_no_cells(name, value):
     )
     assert len(found) == 5
     np.testing.assert_allclose(found, expected, rtol=1e-9)
+    batch = replace(batch, targets=np.full((80, 2), value))
+    target = TargetWeight(0.5).measured(batch, as_divergence(name))
+    np.testing.assert_array_equal(target.joined(batch)[:, 3:], 0.0)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])

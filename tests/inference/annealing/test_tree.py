@@ -9,8 +9,10 @@ import scipy.sparse as sp
 from scipy.special import log_softmax
 
 from odalib.inference.annealing import rows as module
+from odalib.inference.annealing.codebook import Codebook
 from odalib.inference.annealing.groups import parents_of
 from tests.oracles.divergences import CLOSED_FORMS, draw_rows
+from tests.oracles.grouped import nearest_of_group
 
 from .trees import (
     SetVote,
@@ -199,6 +201,31 @@ def test_census_of_a_smaller_tree_is_of_the_leaves_that_went_into_it():
         mean = np.average(batch.rows[inside], axis=0, weights=weights)
         np.testing.assert_allclose(after.points[i], mean, rtol=1e-10)
         assert after.n_samples(0.0)[i] == pytest.approx(weights.sum(), rel=1e-12)
+
+
+@names
+def test_votes_of_smaller_sizes_know_how_far_rows_are(name):
+    """From the codevectors that those of their cells went into, row by row."""
+    batch = labelled_rows(name)
+    spec = SetVote(("bayes",), 0.0, False)
+    settings = chain([(None, 9)], divergence=name, local_models=spec, tol=0.0)
+    (layer,), model = grow_tree(batch, settings)
+    smaller, d = model.at_size(5), CLOSED_FORMS[name]
+    fine, coarse = model.quantiser, smaller.quantiser
+    own, _ = nearest_of_group(d, batch.rows, batch.targets, published(fine))
+    went, _ = nearest_of_group(d, fine.codevectors, fine.groups, published(coarse))
+    apart = [
+        d(row, mu)
+        for row, mu in zip(batch.rows, coarse.codevectors[went[own]], strict=True)
+    ]
+    expected = np.average(apart, weights=batch.weights)
+    assert smaller.tree.finest.cells.spread == pytest.approx(expected, rel=1e-7)
+    assert smaller.tree.finest.cells.spread > 1.1 * layer.cells.spread
+
+
+def published(quantiser):
+    """Codevectors in the units of the data, with their groups."""
+    return Codebook(quantiser.codevectors, quantiser.weights, quantiser.groups)
 
 
 def test_levels_by_temperature_keep_the_coarse_cells():
