@@ -474,7 +474,6 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
 
         Codes stay; a label first met gets the next one.
         """
-        check_classification_targets(labels)
         if self.class_weight == "balanced":
             raise ValueError(
                 "class_weight='balanced' needs all labels and is for fit; give "
@@ -482,6 +481,8 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
             )
         known, fixed = (None, False) if first else (self._labels, self._announced)
         known, fixed = labels_in_stream(self, labels, known, fixed, classes)
+        if not fixed:
+            check_classification_targets(labels)
         self._check_number(len(known))
         return {"_labels": known, "_announced": fixed}
 

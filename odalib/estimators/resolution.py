@@ -50,7 +50,7 @@ class Resolution(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from odalib import ODAClusterer, Resolution
+    >>> from odalib import Resolution, ODAClusterer
     >>> X = np.random.default_rng(0).normal(size=(200, 4))
     >>> coarse = Resolution([0, 1], n_codevectors=3)
     >>> clusterer = ODAClusterer(9, resolutions=[coarse, None]).fit(X)

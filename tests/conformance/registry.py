@@ -200,6 +200,8 @@ REGRESSORS = (
         # Rows are learnt in their order, and diverge where they are large.
         order_free=False,
         scale=0.05,
+        # Its learner learns sparse rows otherwise than dense ones.
+        only=("checks_refusal", "checks_persistence"),
         # These hold a weight to be a repetition.
         sklearn_checks=False,
     ),

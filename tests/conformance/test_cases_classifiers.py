@@ -279,6 +279,9 @@ def test_one_positive_row_of_many_in_a_stream(estimator, position):
     if estimator is STREAMS["forgetting"]:
         # Of a thousand rows that it remembers; it is surprised by the last.
         assert mean < (0.01 if position < 1999 else 0.25)
+    elif getattr(estimator, "resolutions", None) is not None:
+        # Fewer than three rows of a class have no codevector in a cell of others.
+        assert 0.0 < mean < 5e-4 * 5
     elif position == 1500:
         assert 5e-4 / 2 < mean < 5e-4 * 2
     else:

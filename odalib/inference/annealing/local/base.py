@@ -12,9 +12,14 @@ __all__ = [
     "Cells",
     "LocalModels",
     "Partition",
+    "beyond_rounding",
     "nearest_size",
     "rise_of_spread",
 ]
+
+
+# Divergences of less than this part of their terms are rounding.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -159,6 +164,16 @@ def rise_of_spread(lineage, before, after):
     moved = fine.moved(lineage.T @ after.codebook.points, fine.weights)
     rise = divergence_between(after.divergence, fine, moved)
     return float(fine.weights @ rise)
+
+
+def beyond_rounding(phi, affinity):
+    """Divergences ``phi(x) - affinity``, zero where they are lost in rounding.
+
+    Rows that equal their codevector differ from it by rounding, which says nothing of
+    how cold a vote or how warm an association is to be.
+    """
+    apart = phi - affinity
+    return np.where(apart > ROUNDING * np.abs(phi), apart, 0.0)
 
 
 def nearest_size(by_size, number):

@@ -8,7 +8,7 @@ from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.draws import distinct_rows, row_phases, uniforms_of
 from odalib.inference.annealing.rows import RowBlocks
 
-__all__ = ["Fold", "folds_of", "number_for"]
+__all__ = ["Fold", "folds_of", "number_for", "untied"]
 
 # Rows fall into this many parts or more, none of more than PART_ROWS. Each turn holds
 # one part out and learns from the next ones, and turns end when enough was held out.
@@ -79,6 +79,11 @@ def number_for(batch, share, most, least=1):
     """
     distinct, _ = distinct_rows(batch.rows, batch.weights)
     return max(min(int(share * len(distinct)), most), least)
+
+
+def untied(loss):
+    """Loss to ten digits, so that rounding does not decide between equal ones."""
+    return float(f"{loss:.10g}")
 
 
 def _ranks(batch, classes, seed):

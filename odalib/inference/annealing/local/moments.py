@@ -10,6 +10,7 @@ from odalib.inference.annealing.lineage import halves
 from odalib.inference.annealing.local.association import associate
 from odalib.inference.annealing.local.base import (
     Cells,
+    beyond_rounding,
     nearest_size,
     rise_of_spread,
 )
@@ -426,5 +427,5 @@ def mean_divergence(rows, partition):
     """
     divergence = partition.divergence
     _, affinity = assign(rows, divergence, partition.codebook)
-    apart = np.maximum(rows.phi(divergence) - affinity, 0.0)
+    apart = beyond_rounding(rows.phi(divergence), affinity)
     return float(rows.row_weights @ apart / rows.total_weight)

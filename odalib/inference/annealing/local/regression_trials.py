@@ -10,6 +10,7 @@ from odalib.inference.annealing.bregman import BregmanDivergence
 from odalib.inference.annealing.fit import anneal
 from odalib.inference.annealing.local.association import associate
 from odalib.inference.annealing.local.base import Partition
+from odalib.inference.annealing.local.folds import untied
 from odalib.inference.annealing.local.moments import (
     along,
     cell_sums,
@@ -52,7 +53,7 @@ class Judged:
             wrong = [trial.errors(spec, warmth, ridges) for trial in trials]
             for ridge, parts in zip(ridges, zip(*wrong, strict=True), strict=True):
                 errors = np.concatenate(parts)
-                loss = float(weights @ (errors / scale).sum(axis=1))
+                loss = untied(weights @ (errors / scale).sum(axis=1))
                 judged.append(cls(warmth, ridge, errors, loss))
         return min(judged, key=lambda one: one.loss)
 

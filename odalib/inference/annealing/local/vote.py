@@ -14,6 +14,7 @@ from odalib.inference.annealing.groups import (
 )
 from odalib.inference.annealing.local.base import (
     Cells,
+    beyond_rounding,
     nearest_size,
     rise_of_spread,
 )
@@ -277,7 +278,7 @@ def spread_sums(rows, partition, *, covariance):
     def on_block(block, weights, span):
         members = codebook.members(rows.group(span))
         labels, affinity = kernels.nearest(block, gradients[members], offsets[members])
-        spread = float(weights @ (divergence.phi(block) - affinity))
+        spread = float(weights @ beyond_rounding(divergence.phi(block), affinity))
         if not covariance:
             return slice(None), (spread,)
         apart = block - codebook.points[members[labels]]

@@ -18,7 +18,7 @@ from odalib.inference.annealing.groups import (
     parents_of,
 )
 from odalib.inference.annealing.local.base import Partition
-from odalib.inference.annealing.local.folds import Fold, folds_of, number_for
+from odalib.inference.annealing.local.folds import Fold, folds_of, number_for, untied
 from odalib.inference.annealing.local.vote import class_logits, log_softmax
 from odalib.inference.annealing.rows import RowBlocks
 
@@ -217,7 +217,7 @@ def _coldest(ballots, size, spec, coldness):
 
 
 def _loss(ballots, decision, coldness):
-    return sum(ballot.loss(decision, coldness) for ballot in ballots)
+    return untied(sum(ballot.loss(decision, coldness) for ballot in ballots))
 
 
 def _polished(trials, start, spec):
