@@ -173,19 +173,19 @@ def test_exchange_leaves_a_local_minimum_of_a_group(seed, row_share, monkeypatch
     """
     monkeypatch.setattr(refine, "ROW_SHARE", row_share)
     random = np.random.default_rng(seed)
-    heaps = np.repeat([0, 1, 2, 3], 20)
-    centres = np.array([[0.0, 0.0], [9.0, 0.0], [90.0, 0.0], [40.0, 50.0]])
-    x = centres[heaps] + random.normal(size=(80, 2))
-    groups = np.where(heaps == 3, 2, 5)
-    rows = RowBlocks(x, np.ones(80), groups=groups)
+    heaps = np.repeat([0, 1, 2, 3, 4], 20)
+    centres = np.array([[0, 0], [9, 0], [90, 0], [40, 50], [40, 90]])
+    x = centres[heaps] + random.normal(size=(100, 2))
+    groups = np.where(heaps > 2, 2, 5)
+    rows = RowBlocks(x, np.ones(100), groups=groups)
     problem = Problem(rows, as_divergence("squared_euclidean"), seed)
-    points = np.array([[40.0, 50.0], [4.5, 0.0], [90.0, 1.0], [90.0, -1.0]])
-    start = Codebook(points, np.full(4, 0.25), np.array([2, 5, 5, 5]))
-    stuck = harden(problem, start, 4, 100, 0.0)
+    points = np.array([[40.0, 50.0], [40, 90], [4.5, 0], [90, 1], [90, -1]])
+    start = Codebook(points, np.full(5, 0.2), np.array([2, 2, 5, 5, 5]))
+    stuck = harden(problem, start, 5, 100, 0.0)
     found = exchange(problem, stuck, 1e-4, random)
     assert len(set(rows.restore(stuck.labels)[heaps == 2])) == 2
     labels = rows.restore(found.labels)
-    assert len(set(zip(heaps, labels, strict=True))) == 4
+    assert len(set(zip(heaps, labels, strict=True))) == 5
     np.testing.assert_array_equal(found.codebook.groups[labels], groups)
 
 

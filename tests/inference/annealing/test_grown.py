@@ -155,6 +155,23 @@ def test_cells_of_a_classifier_open_where_they_are_most_wrong(
     assert layers[1].codebook.weights.sum() == pytest.approx(1.0, rel=1e-12)
 
 
+@pytest.mark.parametrize(("n_wrong", "number"), [(2, 1), (10, 1), (11, 2)])
+def test_a_cell_opens_where_more_than_a_tenth_is_wrong(n_wrong, number):
+    """And three rows at least: of a hundred on the left, some are of another class."""
+    random = np.random.default_rng(0)
+    side = np.repeat([-20.0, 20.0], [100, 60])
+    x = np.stack([side, 5.0 * random.normal(size=160)], axis=1)
+    x[:, 0] += 0.1 * random.normal(size=160)
+    y = (side > 0.0).astype(int)
+    y[:n_wrong] = 1
+    x[:n_wrong, 1] += 50.0
+    settings = chain([((0,), 2), (None, 4)], local_models=VOTE)
+    _, bottom = fit_layers(Batch(x, np.ones(160), y), settings)
+    points = bottom.codebook.points + bottom.solution.shift
+    left = bottom.codebook.groups[points[:, 0] < 0.0]
+    assert len(set(left)) == number
+
+
 def test_where_every_cell_is_closed_each_has_one_child():
     """Classes that the first resolution tells apart."""
     y = np.repeat([0, 1, 2], 20)

@@ -282,13 +282,14 @@ def test_hidden_columns_do_not_decide_cells():
 
 
 def test_temperature_where_rows_equal_their_codevectors():
-    """Nothing is to be told from a spread of zero: the temperature is the warmth."""
+    """Their spread is the rounding of phi, 1e-12 of its mean, which is 12.5."""
     x = np.repeat([[0.0], [5.0]], 4, axis=0)
     codebook = Codebook(np.array([[0.0], [5.0]]), np.full(2, 0.5))
     partition = Partition(as_divergence("squared_euclidean"), codebook, None)
     batch = Batch(x, np.ones(8), x.copy())
     cells = spec_of(slopes=False, ridge=1e-9).begin(batch, partition, None, 1)
-    assert (cells.spread, cells.temperature) == (0.0, 1.6)
+    assert cells.spread == pytest.approx(12.5e-12)
+    assert cells.temperature == pytest.approx(1.6 * 12.5e-12)
     values, variance = cells.predict(x, partition, None)
     np.testing.assert_allclose(values, x, atol=1e-4)
     np.testing.assert_allclose(variance, 0.0, atol=1e-6)

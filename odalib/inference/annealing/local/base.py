@@ -167,13 +167,12 @@ def rise_of_spread(lineage, before, after):
 
 
 def beyond_rounding(phi, affinity):
-    """Divergences ``phi(x) - affinity``, zero where they are lost in rounding.
+    """Divergences ``phi(x) - affinity``, no less than the rounding of their terms.
 
-    Rows that equal their codevector differ from it by rounding, which says nothing of
-    how cold a vote or how warm an association is to be.
+    Rows that equal their codevector differ from it by rounding, which must not decide
+    how cold a vote or how warm an association is.
     """
-    apart = phi - affinity
-    return np.where(apart > ROUNDING * np.abs(phi), apart, 0.0)
+    return np.maximum(phi - affinity, ROUNDING * np.abs(phi))
 
 
 def nearest_size(by_size, number):
