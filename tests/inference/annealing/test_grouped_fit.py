@@ -181,8 +181,19 @@ def test_exchange_leaves_a_local_minimum_of_a_group(seed, row_share, monkeypatch
     problem = Problem(rows, as_divergence("squared_euclidean"), seed)
     points = np.array([[40.0, 50.0], [40, 90], [4.5, 0], [90, 1], [90, -1]])
     start = Codebook(points, np.full(5, 0.2), np.array([2, 2, 5, 5, 5]))
-    stuck = harden(problem, start, 5, 100, 0.0)
+    stuck, tried = harden(problem, start, 5, 100, 0.0), []
+
+    def watched(problem, codebook, *arguments):
+        tried.append(codebook)
+        return harden(problem, codebook, *arguments)
+
+    monkeypatch.setattr(refine, "harden", watched)
     found = exchange(problem, stuck, 1e-4, random)
+    # A further codevector on a row is of the group of the row.
+    for codebook in tried:
+        on_row = (codebook.points[:, np.newaxis] == x).all(axis=2)
+        of_codevector, row = np.nonzero(on_row)
+        np.testing.assert_array_equal(codebook.groups[of_codevector], groups[row])
     assert len(set(rows.restore(stuck.labels)[heaps == 2])) == 2
     labels = rows.restore(found.labels)
     assert len(set(zip(heaps, labels, strict=True))) == 5

@@ -241,6 +241,34 @@ def test_a_class_that_comes_late_is_predicted(shape):
     assert followed.mean() > 0.8 * grown.mean()
 
 
+@pytest.mark.parametrize("shape", ["two", "three"])
+def test_codevectors_that_have_children_stay_where_a_class_joins(shape):
+    """One more for the class, and none of the others merges for it."""
+    batch = classes_in_time(230)
+    before = begin(settings_of(shape, True)).learn(batch[:200])
+    after = before.learn(batch[200:])
+    assert 3 in batch.targets
+    old, new = (state.layers[0].codebook for state in (before, after))
+    assert len(old) == 4
+    np.testing.assert_array_equal(new.groups, [*old.groups, 3])
+    top = before.model.tree.levels[0].quantiser.codevectors
+    near = after.model.tree.levels[0].quantiser.codevectors[:4]
+    np.testing.assert_allclose(near, top, atol=1.0)
+
+
+@shapes
+def test_a_class_met_in_the_warm_up_is_known_at_once(shape):
+    """Also where its first row came after those that were annealed anew."""
+    batch = classes_in_time(WARM_UP - 1, WARM_UP)
+    batch.targets[WARM_UP - 4] = 3
+    state = begin(settings_of(shape, True))
+    for row in range(WARM_UP - 12, WARM_UP - 1):
+        start = 0 if row == WARM_UP - 12 else row
+        state = state.learn(batch[start : row + 1])
+        known = set(state.model.tree.levels[0].quantiser.groups)
+        assert known == set(batch.targets[: row + 1])
+
+
 def on_two_sides_by_class():
     """Warm-up rows: the class is the side."""
     batch = two_sides(WARM_UP)
