@@ -149,7 +149,7 @@ CLASSIFIERS = (
 )
 
 # What may depend on the parameters that choose by rows held out.
-CHOOSING = ("checks_invariance", "checks_persistence", "checks_classifier")
+CHOOSING = ("checks_invariance", "checks_classifier")
 
 ANNEALED_CLASSIFIERS = (
     Growing(
@@ -170,7 +170,7 @@ ANNEALED_CLASSIFIERS = (
         ODAClassifier(6, divergence="kullback_leibler", polish=None),
         domain="non-negative",
         domain_error="Negative values in data.*Kullback-Leibler.*x >= 0",
-        only=("checks_input", "checks_refusal", "checks_classifier"),
+        only=("checks_input", "checks_refusal"),
     ),
     Growing(
         "codevectors by resolutions",
@@ -201,7 +201,7 @@ REGRESSORS = (
         order_free=False,
         scale=0.05,
         # Its learner learns sparse rows otherwise than dense ones.
-        only=("checks_refusal", "checks_persistence"),
+        only=("checks_streaming", "checks_refusal", "checks_persistence"),
         # These hold a weight to be a repetition.
         sklearn_checks=False,
     ),

@@ -161,3 +161,16 @@ def test_selecting_and_ordering():
     np.testing.assert_array_equal(selected.points, [[3.0], [2.0]])
     np.testing.assert_allclose(selected.weights, [0.625, 0.375], rtol=1e-15)
     assert len(selected) == 2
+
+
+@pytest.mark.parametrize("names", [(0, 1, 2), (9, 4, 7)])
+def test_groups_are_ordered_by_their_means_whatever_their_names(names):
+    """Means at 4, 2 and 3 on the axis; within a group by the codevectors."""
+    groups = np.array(names)[[0, 1, 0, 2, 1]]
+    points = np.array([[5.0], [1.0], [3.0], [3.0], [5.0]])
+    weights = np.array([0.2, 0.3, 0.2, 0.2, 0.1])
+    ordered = Codebook(points, weights, groups).ordered(np.array([1.0]))
+    np.testing.assert_array_equal(ordered.points[:, 0], [1.0, 5.0, 3.0, 3.0, 5.0])
+    expected = np.array(names)[[1, 1, 2, 0, 0]]
+    np.testing.assert_array_equal(ordered.groups, expected)
+    np.testing.assert_array_equal(ordered.weights, [0.3, 0.1, 0.2, 0.2, 0.2])

@@ -1,5 +1,7 @@
 """The whole fit in memory: what it returns, from a sample and from all rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -148,6 +150,35 @@ def test_the_better_of_two_finishes_is_kept(monkeypatch):
         kept = harden(problem, solution.codebook, 9, 1, 0.0).distortion
         assert kept <= min(first, second) * (1.0 + 1e-12)
     assert {-1.0, 1.0} <= better
+
+
+@pytest.mark.parametrize("number", [9, 20])
+def test_a_quick_fit_finishes_once(number, monkeypatch):
+    """In fewer passes and without the smaller codebooks, nearly as well."""
+    cooled, original = [], module.cool
+
+    def watched(*arguments):
+        cooled.append(original(*arguments))
+        return cooled[-1]
+
+    monkeypatch.setattr(module, "cool", watched)
+    x = draw_rows("squared_euclidean", 300, 2, 0)
+    found = {}
+    for thorough in (True, False):
+        cooled.clear()
+        settings = replace(make_settings(n_codevectors=number), thorough=thorough)
+        found[thorough] = fit_rows(x, np.ones(300), settings)
+        assert len(cooled) == 1 + thorough
+    best, quick = found[True], found[False]
+    assert len(quick.codebook) == number
+    assert quick.n_passes < 0.5 * best.n_passes
+    assert [len(codebook) for codebook in quick.hierarchy] == [number]
+    problem = make_problem(x - best.shift, "squared_euclidean")
+    distortions = [
+        harden(problem, solution.codebook, number, 1, 0.0).distortion
+        for solution in (best, quick)
+    ]
+    assert distortions[0] < distortions[1] < 1.15 * distortions[0]
 
 
 @pytest.mark.parametrize(

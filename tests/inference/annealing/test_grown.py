@@ -91,6 +91,34 @@ def test_the_number_of_each_resolution_is_what_was_asked_for(n_codevectors):
         assert set(cells) == set(range(len(above.codebook)))
 
 
+@pytest.mark.parametrize(
+    ("numbers", "classes", "found"),
+    [
+        ((0, 0, 27), False, [3, 9, 27]),
+        ((0, 27), False, [3, 27]),
+        ((0, 0, 27), True, [3, 9, 27]),
+        ((0, 0, 48), True, [3, 12, 48]),
+        ((8, 0, 9), False, [8, 8, 9]),
+        ((2, 0, 27), False, [2, 9, 27]),
+    ],
+)
+def test_open_numbers_are_of_a_geometric_series(numbers, classes, found):
+    """From the cube root of the last, or three classes; and never fewer again."""
+    settings = chain(
+        [(None, number) for number in numbers], local_models=VOTE if classes else None
+    )
+    layers = fit_layers(labelled_rows(), settings)
+    assert [layer.settings.schedule.n_codevectors for layer in layers] == found
+
+
+def test_fits_of_a_tree_are_not_thorough():
+    batch = labelled_rows()
+    layers = fit_layers(batch, chain([((0,), 3), (None, 9)]))
+    assert [layer.settings.thorough for layer in layers] == [False, False]
+    (flat,) = fit_layers(batch, chain([(None, 9)]))
+    assert flat.settings.thorough
+
+
 def cells_by_hand(layers, batch):
     """Cell of every row at the first resolution, and class counts of each cell."""
     settings = layers[0].settings

@@ -16,6 +16,7 @@ from odalib.inference.annealing.quantiser import Quantiser
 from tests.oracles.divergences import CLOSED_FORMS, draw_rows
 
 from .problems import make_settings, random_codebook
+from .trees import SetVote, chain, grow_tree, labelled_rows
 
 names = pytest.mark.parametrize("name", CLOSED_FORMS)
 
@@ -127,6 +128,24 @@ def test_temperatures_below_the_path(factor):
     model, _ = fitted()
     with pytest.raises(ValueError, match="below the last level of the path"):
         model.at_temperature(factor * model.path.temperature[-1])
+
+
+def test_a_path_goes_on_from_the_codebook_before_a_polish():
+    """Which is published where it is asked for, and has no smaller ones of its own."""
+    batch = labelled_rows()
+    spec = SetVote(("bayes",), 0.0, True, n_passes=4)
+    (layer,), model = grow_tree(batch, chain([(None, 8)], local_models=spec))
+    annealed = layer.solution.codebook
+    assert model.codebook is annealed
+    published = model.quantiser.codebook.points
+    np.testing.assert_allclose(published, layer.codebook.points, atol=1e-12)
+    assert np.abs(published - annealed.points).max() > 0.01
+    _, plain = grow_tree(
+        batch, chain([(None, 8)], local_models=replace(spec, n_passes=0))
+    )
+    for size in (3, 6):
+        one, other = (model.at_size(size).quantiser for model in (model, plain))
+        np.testing.assert_array_equal(one.codevectors, other.codevectors)
 
 
 def quantiser_of(name, shift=None, temperature=0.7):

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odalib.inference.annealing import fit
+from odalib.inference.annealing import layer as layer_module
 from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.draws import row_uniforms
 from odalib.inference.annealing.fit import fit_rows
@@ -212,6 +213,21 @@ def test_number_of_codevectors_is_filled_up_again():
     stream = Stream(settings, state.dtype, (layer,), state.n_seen)
     assert len(stream.codebook) == 3
     assert len(stream.learn(batch[200:]).codebook) == 5
+
+
+def test_a_stream_whose_codebook_changes_learns_fast_again(monkeypatch):
+    """It averages over no more than the first rows of a level from then on."""
+    monkeypatch.setattr(layer_module, "INITIAL_AGE", 10.0)
+    batch, settings = mixture(), settings_of()
+    state = begin(settings).learn(batch[:200])
+    (layer,) = state.layers
+    poorer = replace(layer.solution, codebook=state.codebook.select(np.arange(3)))
+    layer = Layer(settings, poorer, poorer.codebook, NO_CELLS, None, 0, 1e6)
+    stream = Stream(settings, state.dtype, (layer,), state.n_seen)
+    before, after = stream.learn(batch[200:296]), stream.learn(batch[200:])
+    learnt = batch.weights[200:296].sum()
+    assert before.layers[0].age == pytest.approx(1e6 + learnt, rel=1e-12)
+    assert after.layers[0].age <= 10.0 + batch.weights[296:].sum()
 
 
 def test_constant_steps_follow_drift():

@@ -68,7 +68,7 @@ def probabilities_down(tree, x, n_classes, name):
 def test_probabilities_down_the_tree(name, shape, decision, layout, monkeypatch):
     """Of four classes, of which the tree knows three; in blocks of eight rows."""
     monkeypatch.setattr(module, "MAX_BLOCK", 8)
-    tree, x = tree_of(name, shape, decision), draw_rows(name, 25, 3, 9)
+    tree, x = tree_of(name, shape, decision), draw_rows(name, 12, 3, 9)
     found = np.exp(class_log_probabilities(tree, layout(x), 4, 1))
     expected = [probabilities_down(tree, row, 4, name) for row in x]
     np.testing.assert_allclose(found, expected, rtol=1e-7)
