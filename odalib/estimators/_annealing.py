@@ -207,8 +207,8 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         vars(self).update(learnt, _state=state, _parameters=parameters)
         return self
 
-    def _at(self, number_name, number, temperature):
-        """Fitted estimator of another level of the path."""
+    def _at(self, number_name, number, temperature, rows=None):
+        """Fitted estimator of another level of the path, taught rows or as it was."""
         check_is_fitted(self)
         if (number is None) == (temperature is None):
             raise ValueError(f"Give exactly one of {number_name} and temperature.")
@@ -226,8 +226,21 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         other._state = self._state
         if model is not self._state.model:
             settings = other._settings(self._state.settings.seed)
-            other._state = restart(self._state, model, settings)
+            with single_threaded_blas():
+                other._state = restart(
+                    self._state, model, settings, rows, self._n_threads()
+                )
         return other
+
+    def _rows_to_learn(self, X, y, sample_weight):
+        """Rows that a level of the path learns, or None where there are none."""
+        if X is None:
+            if y is not None or sample_weight is not None:
+                raise ValueError("at needs X where it is given y or sample_weight.")
+            return None
+        check_is_fitted(self)
+        batch, _ = self._check_batch(X, y, sample_weight, reset=False)
+        return _positive(batch)
 
     def _current(self):
         """Parameters as they stand."""

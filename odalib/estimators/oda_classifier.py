@@ -400,10 +400,19 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         explanation = self._on_rows(X, explain_votes)
         return Bunch(**vars(explanation))
 
-    def at(self, *, n_codevectors=None, temperature=None):
-        """Fitted estimator of another level of the path, without a fit.
+    def at(
+        self,
+        *,
+        n_codevectors=None,
+        temperature=None,
+        X=None,
+        y=None,
+        sample_weight=None,
+    ):
+        """Fitted estimator of another level of the path, without annealing.
 
-        Its codevectors are as annealing left them, not polished.
+        Without rows its codevectors are as annealing left them, not polished; with
+        those of the fit they are polished, and predict about as a fit of that number.
 
         Parameters
         ----------
@@ -411,6 +420,12 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
             A number of codevectors up to that of the fit, and no fewer than classes.
         temperature : float, default=None
             Takes the coldest level that is not colder than this.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+            Rows to polish on.
+        y : array-like of shape (n_samples,), default=None
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights; None for one each.
 
         Returns
         -------
@@ -420,11 +435,13 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         Raises
         ------
         ValueError
-            For a number or a temperature that is not on the path.
+            For a number or a temperature that is not on the path, and for labels that
+            the fit has not met.
         TypeError
             For a number that is not an integer.
         """
-        return self._at("n_codevectors", n_codevectors, temperature)
+        rows = self._rows_to_learn(X, y, sample_weight)
+        return self._at("n_codevectors", n_codevectors, temperature, rows)
 
     def _class_log_probabilities(self, tree, X, n_jobs):
         """Log probabilities in the order of ``classes_`` and the dtype of X."""
@@ -454,9 +471,11 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         check_metric(self, rows)
         if in_stream:
             learnt = self._labels_in_stream(labels, reset, classes)
-        else:
+        elif reset:
             learnt = {"_labels": classes_of(self, labels), "_announced": False}
             self._check_number(len(learnt["_labels"]))
+        else:
+            learnt = {"_labels": self._labels, "_announced": self._announced}
         known = learnt["_labels"]
         codes = encode(labels, known)
         if self.class_weight is not None:

@@ -376,10 +376,19 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
             return values
         return values, self._as_published(np.sqrt(variance))
 
-    def at(self, *, n_codevectors=None, temperature=None):
-        """Fitted estimator of another level of the path, without a fit.
+    def at(
+        self,
+        *,
+        n_codevectors=None,
+        temperature=None,
+        X=None,
+        y=None,
+        sample_weight=None,
+    ):
+        """Fitted estimator of another level of the path, without annealing.
 
-        Its local models are those of the fit, merged.
+        Without rows its local models are those of the fit, merged; with those of the
+        fit they are learnt anew, and predict about as a fit of that number.
 
         Parameters
         ----------
@@ -387,6 +396,12 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
             A number of codevectors up to that of the fit.
         temperature : float, default=None
             Takes the coldest level that is not colder than this.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+            Rows to learn from.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights; None for one each.
 
         Returns
         -------
@@ -400,7 +415,8 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         TypeError
             For a number that is not an integer.
         """
-        return self._at("n_codevectors", n_codevectors, temperature)
+        rows = self._rows_to_learn(X, y, sample_weight)
+        return self._at("n_codevectors", n_codevectors, temperature, rows)
 
     def _as_published(self, values):
         """Values of one target without an axis for it."""

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 
 from odalib.estimators._sklearn import safe_split, select_params
-from odalib.model_selection.levels import level_of
+from odalib.model_selection.levels import level_of, rows_of_levels
 
 __all__ = [
     "Fold",
@@ -95,7 +95,7 @@ class Fold:
         score_params = select_params(X, self.score_params, test)
         score_times = np.zeros(len(self.numbers))
         start = perf_counter()
-        _, fit_error = self._attempt(estimator.fit, *train_rows, **fit_params)
+        rows, fit_error = self._attempt(self._fit, estimator, train_rows, fit_params)
         fit_time = perf_counter() - start
         if fit_error is not None:
             scores = np.full(len(self.numbers), self.error_score)
@@ -104,7 +104,7 @@ class Fold:
         for index, number in enumerate(self.numbers):
             start = perf_counter()
             scores[index], error = self._attempt(
-                self._score, estimator, number, test_rows, score_params
+                self._score, estimator, number, rows, test_rows, score_params
             )
             score_times[index] = perf_counter() - start
             if error is not None:
@@ -126,8 +126,15 @@ class Fold:
                 raise
             return self.error_score, format_exc()
 
-    def _score(self, estimator, number, rows, params):
-        score = self.scorer(level_of(estimator, self.name, number), *rows, **params)
+    def _fit(self, estimator, rows, params):
+        """Fit, and return the rows that levels of the path learn from."""
+        estimator.fit(*rows, **params)
+        X, y = rows if len(rows) > 1 else (*rows, None)
+        return rows_of_levels(estimator, X, y, params)
+
+    def _score(self, estimator, number, learnt, rows, params):
+        level = level_of(estimator, self.name, number, learnt)
+        score = self.scorer(level, *rows, **params)
         if not isinstance(score, Real):
             raise ValueError(f"scoring must return one number, not {score!r}.")
         return score

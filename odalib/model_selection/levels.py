@@ -5,10 +5,18 @@ from inspect import signature
 from numbers import Integral
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import process_routing
 
-__all__ = ["last_step", "level_of", "numbers_to_try", "path_parameter"]
+__all__ = [
+    "last_step",
+    "level_of",
+    "numbers_to_try",
+    "path_parameter",
+    "rows_of_levels",
+]
 
 
 def last_step(estimator):
@@ -44,17 +52,59 @@ def path_parameter(estimator):
     return shared.pop()
 
 
-def level_of(estimator, name, number):
+def level_of(estimator, name, number, rows):
     """Fitted estimator with another number of codevectors, from its path.
 
     A pipeline shares all its steps but the last with the one it comes from.
+
+    Parameters
+    ----------
+    estimator : estimator or Pipeline
+    name : str
+    number : int
+    rows : dict
+        See `rows_of_levels`.
     """
     if isinstance(estimator, Pipeline):
         step, last = estimator.steps[-1]
         other = copy(estimator)
-        other.steps = [*estimator.steps[:-1], (step, level_of(last, name, number))]
+        level = level_of(last, name, number, rows)
+        other.steps = [*estimator.steps[:-1], (step, level)]
         return other
-    return estimator.at(**{name: number})
+    return estimator.at(**{name: number}, **rows)
+
+
+def rows_of_levels(estimator, X, y, params):
+    """Rows of a fit as ``at`` of the last step takes them, or nothing.
+
+    Parameters
+    ----------
+    estimator : estimator or Pipeline
+        Fitted to them.
+    X, y : array-like
+    params : dict
+        Other arguments of the fit.
+
+    Returns
+    -------
+    dict
+        ``X``, ``y`` and, where the fit was given it, ``sample_weight``.
+    """
+    while isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        if get_config()["enable_metadata_routing"]:
+            params = process_routing(estimator, "fit", **params)[name].fit
+        else:
+            prefix = f"{name}__"
+            own = [key for key in params if key.startswith(prefix)]
+            params = {key.removeprefix(prefix): params[key] for key in own}
+        if len(estimator.steps) > 1:
+            X = estimator[:-1].transform(X)
+        estimator = last
+    if "X" not in signature(estimator.at).parameters:
+        return {}
+    weights = {key: params[key] for key in params if key == "sample_weight"}
+    return {"X": X, "y": y, **weights}
 
 
 def numbers_to_try(estimator, parameter, values, y):

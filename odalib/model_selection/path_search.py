@@ -45,8 +45,10 @@ class PathSearchCV(BestEstimatorMixin, MetaEstimatorMixin, BaseEstimator):
 
     A fit with many codevectors holds, on its annealing path, the codebooks of every
     smaller number. So each fold is fitted once, with the largest number, and all
-    numbers are scored on its held-out rows as ``at`` returns them. Then the chosen
-    number is fitted on all rows. A grid search would fit every number in every fold.
+    numbers are scored on its held-out rows as ``at`` returns them; local models and
+    polish of classifiers and regressors learn the rows of the fold again, without
+    annealing. Then the chosen number is fitted on all rows. A grid search would fit
+    every number in every fold.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import is_classifier, is_regressor
 from sklearn.datasets import load_diabetes, load_iris, load_wine
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
@@ -112,9 +113,55 @@ def test_the_defaults_are_searched_along_the_path_too():
     ):
         fitted = ODAClassifier(6, random_state=0).fit(IRIS[train], SPECIES[train])
         for number, score in zip((3, 6), scores, strict=True):
-            level = fitted.at(n_codevectors=number)
+            level = fitted.at(n_codevectors=number, X=IRIS[train], y=SPECIES[train])
             assert level.score(IRIS[test], SPECIES[test]) == score
         assert fitted.score(IRIS[test], SPECIES[test]) == scores[1]
+
+
+def test_a_polished_level_predicts_as_a_fit_of_its_number():
+    """By log loss, within two standard errors; without rows it is behind."""
+    X, y, values, rows = IRIS, SPECIES, [3, 6, 15], []
+    for train, test in STRATIFIED.split(X, y):
+        largest = ODAClassifier(values[-1], random_state=0).fit(X[train], y[train])
+        taught = {"X": X[train], "y": y[train]}
+        for number in values[:-1]:
+            models = (
+                largest.at(n_codevectors=number),
+                largest.at(n_codevectors=number, **taught),
+                ODAClassifier(number, random_state=0).fit(X[train], y[train]),
+            )
+            losses = [log_loss(y[test], one.predict_proba(X[test])) for one in models]
+            rows.append(losses)
+    losses = np.reshape(rows, (5, len(values) - 1, 3))
+    behind = losses[:, :, 1] - losses[:, :, 2]
+    error = behind.std(axis=0) / np.sqrt(4.0)
+    assert (behind.mean(axis=0) < 2.0 * error).all()
+    assert losses[:, :, 1].mean() < losses[:, :, 0].mean()
+
+
+def test_levels_of_a_pipeline_learn_what_its_last_step_did():
+    weight = np.random.default_rng(0).integers(1, 4, 150).astype(float)
+    pipeline = make_pipeline(StandardScaler(), ODAClassifier(6, random_state=0))
+    search = PathSearchCV(pipeline, values=[3, 6], cv=STRATIFIED, refit=False)
+    search.set_params(scoring=_minus_loss)
+    search.fit(IRIS, SPECIES, odaclassifier__sample_weight=weight)
+    train, test = next(iter(STRATIFIED.split(IRIS, SPECIES)))
+    scaler = StandardScaler().fit(IRIS[train])
+    taught = {
+        "X": scaler.transform(IRIS[train]),
+        "y": SPECIES[train],
+        "sample_weight": weight[train],
+    }
+    level = ODAClassifier(6, random_state=0).fit(*taught.values())
+    level = level.at(n_codevectors=3, **taught)
+    expected = -log_loss(
+        SPECIES[test], level.predict_proba(scaler.transform(IRIS[test]))
+    )
+    assert scores_of(search)[0][0] == pytest.approx(expected, rel=1e-12)
+
+
+def _minus_loss(model, X, y):
+    return -log_loss(y, model.predict_proba(X))
 
 
 @pytest.mark.parametrize("number", [5, None])

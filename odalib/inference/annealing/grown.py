@@ -22,7 +22,7 @@ from odalib.inference.annealing.local.base import Partition
 from odalib.inference.annealing.rows import RowBlocks
 from odalib.inference.annealing.schedule import OPEN_NUMBER, Settings
 
-__all__ = ["fit_layers", "refit_layers"]
+__all__ = ["fit_layers", "learn_level", "refit_layers"]
 
 
 def fit_layers(batch, settings, n_jobs=1, on_level=None):
@@ -113,6 +113,32 @@ def refit_layers(batch, layers):
             parents = _cells_with_children(build, layer, finer)
         refitted = (*refitted, layer)
     return refitted
+
+
+def learn_level(batch, settings, solution, parents, depth, n_jobs):
+    """Layer of a level of the path, whose local models learn all rows as in a fit.
+
+    Parameters
+    ----------
+    batch : Batch
+    settings : Settings
+        Of the fit, at this resolution.
+    solution : Solution
+        Of the level.
+    parents : array of int of shape (n,) or None
+        Cell of every row at the resolution above.
+    depth : int
+    n_jobs : int
+
+    Returns
+    -------
+    Layer
+    """
+    spec = settings.local_models.resized(len(solution.codebook))
+    settings = replace(settings, local_models=spec)
+    seen = replace(batch, rows=settings.view(batch.rows))
+    layer, _ = _Builder(batch, seen, settings, parents, depth, n_jobs).layer(solution)
+    return layer
 
 
 def _cells_with_children(build, layer, finer):

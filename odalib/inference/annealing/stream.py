@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from odalib.inference.annealing.batch import Batch, appended, join
+from odalib.inference.annealing.grown import learn_level
 from odalib.inference.annealing.layer import Layer
 from odalib.inference.annealing.model import Model
 from odalib.inference.annealing.schedule import Settings
@@ -126,8 +127,23 @@ def _step(layers, batch):
     return tuple(taken)
 
 
-def restart(state, model, settings):
-    """Stream that goes on from a model of the rows of a stream or its warm-up."""
+def restart(state, model, settings, batch=None, n_jobs=1):
+    """Stream that goes on from a level of the path of a stream or its warm-up.
+
+    Parameters
+    ----------
+    state : Stream or WarmUp
+    model : Model
+        Of the level.
+    settings : Settings
+    batch : Batch, default=None
+        Rows that its local models learn; None leaves those of the model.
+    n_jobs : int
+
+    Returns
+    -------
+    Stream
+    """
     *coarse, finest = state.flushed().layers
     level = model.tree.levels[-1]
     solution = replace(
@@ -136,17 +152,15 @@ def restart(state, model, settings):
         temperature=level.quantiser.temperature,
         hierarchy=model.hierarchy,
     )
-    finest = Layer(
-        settings.chain[-1],
-        solution,
-        solution.codebook,
-        level.cells,
-        level.census,
-        finest.depth,
-        state.n_seen,
-    )
-    layers = (*coarse, finest)
-    return Stream(settings, state.dtype, layers, state.n_seen)
+    kept = finest.with_settings(settings.chain[-1]).settings
+    if batch is None:
+        cells, census, age = level.cells, level.census, state.n_seen
+        codebook = solution.codebook
+        finest = Layer(kept, solution, codebook, cells, census, finest.depth, age)
+    else:
+        *_, parents = (None, *model.tree.descend(batch.rows, n_jobs)[0][:-1])
+        finest = learn_level(batch, kept, solution, parents, finest.depth, n_jobs)
+    return Stream(settings, state.dtype, (*coarse, finest), state.n_seen)
 
 
 def running_sum(start, weights):

@@ -124,8 +124,8 @@ def test_what_predicts_rows_held_out_best_is_chosen(slopes, blend, ridge, seed):
         found.held_out_error, np.average(errors[best], axis=0, weights=weights), 1e-5
     )
     # And with fewer codevectors, of half the number and half of that.
-    assert found.by_size[0] == (4, found.warmth, found.ridge)
-    for number, warmth, own_ridge in found.by_size[1:]:
+    assert found.by_size[0] == (4, found.warmth, found.ridge, found.held_out_error)
+    for number, warmth, own_ridge, error in found.by_size[1:]:
         errors, _ = every_loss(
             batch,
             settings,
@@ -139,8 +139,10 @@ def test_what_predicts_rows_held_out_best_is_chosen(slopes, blend, ridge, seed):
             for key, values in errors.items()
         }
         # Where several are equally good, any is.
-        least = losses[warmth if blend else None, own_ridge]
-        assert least == pytest.approx(min(losses.values()), rel=1e-6)
+        own = (warmth if blend else None, own_ridge)
+        assert losses[own] == pytest.approx(min(losses.values()), rel=1e-6)
+        expected = np.average(errors[own], axis=0, weights=weights)
+        np.testing.assert_allclose(error, expected, 1e-5)
     assert [entry[0] for entry in found.by_size] == [4, 2, 1]
     # All else is as it was.
     assert replace(chosen, local_models=spec) == settings

@@ -136,6 +136,14 @@ def test_no_cell_averages_over_fewer_rows_than_it_needs():
     np.testing.assert_allclose(effective_rows(1.0, slopes=True), [4.0 * least] * 4)
 
 
+def test_no_cell_averages_over_more_rows_than_the_partition_remembers():
+    """However many it needs: those before were of other cells."""
+    weights = partition_of(curved_batch()).codebook.weights
+    found = effective_rows(1e9, memory=100.0, slopes=True)
+    np.testing.assert_allclose(found, 100.0 * weights)
+    assert (found < moments.ROWS_PER_SLOPE * 4).all()
+
+
 def test_errors_and_spread_are_forgotten_as_models_are():
     batch = curved_batch(n_rows=800)
     partition = partition_of(batch)
@@ -268,7 +276,7 @@ def test_merged_cells_regress_as_predicts_best_with_about_as_many(blend):
     """In ratio, five are nearer to eight than to three."""
     batch = curved_batch()
     partition = partition_of(batch, n_codevectors=8)
-    table = ((8, 1.6, 2.0), (3, 0.8, 100.0))
+    table = ((8, 1.6, 2.0, (3.0, 0.0)), (3, 0.8, 100.0, (12.0, 5.0)))
     cells = spec_of(blend=blend, by_size=table).begin(batch, partition, None, 1)
     fixed = spec_of(blend=blend).begin(batch, partition, None, 1)
     assert (cells.warmth, cells.ridge) == (1.6 if blend else None, 2.0)
@@ -281,6 +289,10 @@ def test_merged_cells_regress_as_predicts_best_with_about_as_many(blend):
         after = replace(partition, codebook=codebook)
         found = cells.regrouped(lineage, partition, after)
         assert (found.warmth, found.ridge) == (warmth if blend else None, ridge)
+        # Errors are four times those of eight codevectors, or unknown in ratio.
+        rise = [1.0 if number == 5 else 4.0, 1.0]
+        expected = rise * (lineage @ cells.errors)
+        np.testing.assert_allclose(found.errors, expected, rtol=1e-12)
         # What was not chosen stays.
         found = fixed.regrouped(lineage, partition, after)
         assert (found.warmth, found.ridge) == (fixed.warmth, fixed.ridge)

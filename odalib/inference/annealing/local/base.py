@@ -90,6 +90,10 @@ class LocalModels:
         """
         return settings
 
+    def resized(self, number):
+        """Give settings for another number of codevectors of the path."""
+        return self
+
     def begin(self, batch, partition, parents, n_jobs):
         """Local models of all rows.
 

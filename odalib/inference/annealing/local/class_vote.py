@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from odalib.inference.annealing.groups import group_codes
-from odalib.inference.annealing.local.base import LocalModels, Partition
+from odalib.inference.annealing.local.base import LocalModels, Partition, nearest_size
 from odalib.inference.annealing.local.polish import polish_pass
 from odalib.inference.annealing.local.vote import Vote, spread_sums
 from odalib.inference.annealing.local.vote_choice import choose_vote
@@ -57,6 +57,24 @@ class ClassVote(LocalModels):
         spec, number = choose_vote(self, batch, settings, n_jobs, parents)
         schedule = replace(settings.schedule, n_codevectors=number)
         return replace(settings, local_models=spec, schedule=schedule, choose=False)
+
+    def resized(self, number):
+        """As `LocalModels.resized`; polished as the number of the fit is."""
+        if not self.by_size:
+            return self
+        _, decision, shrinkage, coldness = nearest_size(self.by_size, number)
+        if self.n_passes == 0:
+            decisions = (decision,)
+            return replace(
+                self, decisions=decisions, shrinkage=shrinkage, coldness=coldness
+            )
+        rise = self.coldness / self.polish_coldness
+        return replace(
+            self,
+            shrinkage=shrinkage,
+            coldness=coldness * rise,
+            polish_coldness=coldness,
+        )
 
     def begin(self, batch, partition, parents, n_jobs):
         """As `LocalModels.begin`."""

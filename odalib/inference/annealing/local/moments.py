@@ -42,7 +42,8 @@ ERROR_ROWS = 10.0
 # Local models average over fewer rows than the partition, so that they see it as
 # standing still: where it averages over n, all cells together average over
 # LOCAL_SHARE n (n / LOCAL_ROWS) ** (LOCAL_POWER - 1), so that the ratio of the steps
-# goes to zero; but none over fewer than ROWS_PER_SLOPE for each number it learns.
+# goes to zero; but none over fewer than ROWS_PER_SLOPE for each number it learns, as
+# far as the partition remembers so many of its cell.
 LOCAL_SHARE, LOCAL_ROWS, LOCAL_POWER, ROWS_PER_SLOPE = 0.25, 2048.0, 0.8, 30.0
 # Rows that what a codevector inherits by a split counts for: it says little of the
 # half that it becomes.
@@ -254,8 +255,9 @@ class MomentCells(Cells):
         Mean divergence of rows from their nearest codevector.
     weight : float
         Of the rows behind that.
-    by_size : tuple of (int, float, float)
-        Number of codevectors, and warmth and ridge for about as many.
+    by_size : tuple of (int, float, float, tuple of float)
+        Number of codevectors, and warmth, ridge and mean squared errors of about as
+        many.
     """
 
     axes: np.ndarray | None
@@ -269,7 +271,7 @@ class MomentCells(Cells):
     errors: np.ndarray
     spread: float
     weight: float
-    by_size: tuple[tuple[int, float, float], ...] = ()
+    by_size: tuple[tuple[int, float, float, tuple[float, ...]], ...] = ()
 
     @property
     def n_targets(self):
@@ -333,11 +335,18 @@ class MomentCells(Cells):
         )
 
     def _kept(self, partition, weight, memory, age):
-        """Tell what is kept of the sums of every cell after rows of some weight."""
+        """Tell what is kept of the sums of every cell after rows of some weight.
+
+        See `LOCAL_SHARE`.
+        """
         horizon = age if memory is None else min(age, memory)
         most = LOCAL_SHARE * horizon * (horizon / LOCAL_ROWS) ** (LOCAL_POWER - 1.0)
         least = ROWS_PER_SLOPE * (self.sums.z.shape[1] + 1)
-        most = np.maximum(most * partition.codebook.weights, least)
+        weights = partition.codebook.weights
+        if memory is not None:
+            # Rows before those that the partition remembers are of other cells.
+            least = np.minimum(least, memory * weights)
+        most = np.maximum(most * weights, least)
         held = self.sums.weight + weight
         return np.divide(most, held, out=np.ones_like(held), where=held > most)
 
@@ -359,9 +368,17 @@ class MomentCells(Cells):
         cells = replace(self.inherit(lineage), spread=max(spread, 0.0))
         if not self.by_size:
             return cells
-        _, warmth, ridge = nearest_size(self.by_size, len(after.codebook))
-        warmth = None if self.warmth is None else warmth
-        return replace(cells, warmth=warmth, ridge=ridge)
+        _, warmth, ridge, error = nearest_size(self.by_size, len(after.codebook))
+        *_, finer_error = nearest_size(self.by_size, len(before.codebook))
+        rise = np.divide(
+            error, finer_error, out=np.ones(len(error)), where=np.array(finer_error) > 0
+        )
+        return replace(
+            cells,
+            warmth=None if self.warmth is None else warmth,
+            ridge=ridge,
+            errors=rise * cells.errors,
+        )
 
 
 def mixed_errors(errors, weight):

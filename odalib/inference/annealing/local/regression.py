@@ -6,7 +6,7 @@ import numpy as np
 
 from odalib.inference.annealing.local.association import associate
 from odalib.inference.annealing.local.axes import slope_axes
-from odalib.inference.annealing.local.base import LocalModels
+from odalib.inference.annealing.local.base import LocalModels, nearest_size
 from odalib.inference.annealing.local.moments import (
     CellSums,
     MomentCells,
@@ -44,8 +44,9 @@ class CellRegression(LocalModels):
     target : TargetWeight
     global_ridge : float
     warmth : float
-    by_size : tuple of (int, float, float)
-        Number of codevectors, and warmth and ridge that predicted best with it.
+    by_size : tuple of (int, float, float, tuple of float)
+        Number of codevectors, warmth and ridge that predicted best with it, and the
+        mean squared error of every target in rows held out.
     held_out_error : tuple of float, or None
         Mean squared error of every target in rows held out.
     """
@@ -57,7 +58,7 @@ class CellRegression(LocalModels):
     target: TargetWeight = NO_TARGETS
     global_ridge: float = 0.0
     warmth: float = 1.0
-    by_size: tuple[tuple[int, float, float], ...] = ()
+    by_size: tuple[tuple[int, float, float, tuple[float, ...]], ...] = ()
     held_out_error: tuple[float, ...] | None = None
 
     # What is chosen on rows held out makes annealing dear.
@@ -76,6 +77,13 @@ class CellRegression(LocalModels):
         target = self.target.measured(batch, settings.divergence)
         spec = replace(self, target=target)
         return choose_regression(spec, batch, settings, n_jobs)
+
+    def resized(self, number):
+        """As `LocalModels.resized`."""
+        if not self.by_size:
+            return self
+        _, warmth, ridge, error = nearest_size(self.by_size, number)
+        return replace(self, warmth=warmth, ridge=ridge, held_out_error=error)
 
     def begin(self, batch, partition, parents, n_jobs):
         """As `LocalModels.begin`."""

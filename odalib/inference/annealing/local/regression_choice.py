@@ -161,7 +161,7 @@ class _Round:
             spec,
             warmth=1.0 if best.warmth is None else best.warmth,
             ridge=best.ridge,
-            held_out_error=tuple((weights @ best.errors / weights.sum()).tolist()),
+            held_out_error=_mean_error(weights, best),
         )
         settings = replace(settings, local_models=chosen)
         errors = (best.errors / scale).sum(axis=1)
@@ -171,15 +171,21 @@ class _Round:
         """Add to the settings what predicts best with fewer codevectors."""
         chosen = self.settings.local_models
         size = self.settings.schedule.n_codevectors
-        by_size = [(size, chosen.warmth, chosen.ridge)]
+        by_size = [(size, chosen.warmth, chosen.ridge, chosen.held_out_error)]
         while size > 1:
             size //= PATH_RATIO
             trials = [trial.merged(size) for trial in self.trials]
             best = _judge(trials, spec, scale)
             warmth = 1.0 if best.warmth is None else best.warmth
-            by_size.append((size, warmth, best.ridge))
+            error = _mean_error(self.weights, best)
+            by_size.append((size, warmth, best.ridge, error))
         chosen = replace(chosen, by_size=tuple(by_size))
         return replace(self.settings, local_models=chosen)
+
+
+def _mean_error(weights, judged):
+    """Mean squared error of every target in the rows held out."""
+    return tuple((weights @ judged.errors / weights.sum()).tolist())
 
 
 def _judge(trials, spec, scale):
