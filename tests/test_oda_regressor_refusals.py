@@ -38,6 +38,19 @@ class FailsToLearn(NoLearner):
         raise RuntimeError("this learner does not learn")
 
 
+class Predicts(NoLearner):
+    """Gives for n rows what a function makes of n, or raises what it raises."""
+
+    def __init__(self, values=None):
+        self.values = values
+
+    def partial_fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return self.values(len(X))
+
+
 MISSING = np.where(np.arange(442) == 7, np.nan, PROGRESS)
 INFINITE = np.where(np.arange(442) == 7, -np.inf, PROGRESS)
 
@@ -58,6 +71,26 @@ INFINITE = np.where(np.arange(442) == 7, -np.inf, PROGRESS)
         ({"local_model": "quadratic"}, PROGRESS, "'local_model' parameter"),
         ({"local_model": NoLearner()}, PROGRESS, "'local_model' .*'partial_fit'"),
         ({"local_model": FailsToLearn()}, PROGRESS, "local_model=.*does not learn"),
+        (
+            {"local_model": Predicts(lambda n: np.full(n, np.nan))},
+            PROGRESS,
+            "local_model=.* predicted NaN or infinity",
+        ),
+        (
+            {"local_model": Predicts(lambda n: np.zeros((n, 2)))},
+            PROGRESS,
+            r"local_model=.* predicted values of shape .*, 2\).* must give \(",
+        ),
+        (
+            {"local_model": Predicts(lambda n: np.zeros(n))},
+            np.c_[PROGRESS, PROGRESS],
+            "local_model=.* rows of 2 targets; it must give",
+        ),
+        (
+            {"local_model": Predicts(lambda n: ["many"] * n)},
+            PROGRESS,
+            "local_model=.* failed to predict rows of a cell: could not convert",
+        ),
         ({"target_weight": 1.0}, PROGRESS, "'target_weight' parameter"),
         ({"ridge": 0.0}, PROGRESS, "'ridge' parameter"),
         ({"blend": "yes"}, PROGRESS, "'blend' parameter"),

@@ -158,7 +158,8 @@ def restart(state, model, settings, batch=None, n_jobs=1):
         codebook = solution.codebook
         finest = Layer(kept, solution, codebook, cells, census, finest.depth, age)
     else:
-        *_, parents = (None, *model.tree.descend(batch.rows, n_jobs)[0][:-1])
+        above = model.tree.descend(batch.rows, n_jobs)[0][:-1]
+        parents = above[-1] if above else None
         finest = learn_level(batch, kept, solution, parents, finest.depth, n_jobs)
     return Stream(settings, state.dtype, (*coarse, finest), state.n_seen)
 

@@ -193,10 +193,11 @@ def test_predictions_are_by_association_with_cells_that_were_taught(blend):
     values, variance = cells.predict(batch.rows, partition, None)
     expected = blended_means(batch, partition, temperature, batch.rows, 12)
     np.testing.assert_allclose(values, expected, rtol=1e-6, atol=1e-9)
-    # Errors of the rows learnt from, of each cell and drawn to those of all.
+    # Errors of the rows that each cell was taught, drawn to those of all.
     share = slow_association(D, batch.rows, partition.codebook, temperature)
+    wins = slow_association(D, batch.rows[:12], partition.codebook, None)
     wrong = np.square(batch.targets[:12] - expected[:12])
-    errors = (share[:, :12] * batch.weights[:12]) @ wrong
+    errors = (wins * batch.weights[:12]) @ wrong
     np.testing.assert_allclose(cells.errors, errors, rtol=1e-5, atol=1e-5)
     mean = errors.sum(axis=0) / cells.taught_weight.sum()
     by_cell = (errors + 10.0 * mean) / (cells.taught_weight[:, np.newaxis] + 10.0)
@@ -209,10 +210,8 @@ def test_rows_are_tried_before_they_are_taught():
     cells = spec_of().begin(batch[:60], partition, None, 1)
     piece = batch[60:]
     values, _ = cells.predict(piece.rows, partition, None)
-    share = slow_association(D, piece.rows, partition.codebook, cells.temperature)
-    expected = cells.errors + (share * piece.weights) @ np.square(
-        piece.targets - values
-    )
+    wins = slow_association(D, piece.rows, partition.codebook, None)
+    expected = cells.errors + (wins * piece.weights) @ np.square(piece.targets - values)
     later = cells.learn(piece, partition, None, None, 1e9)
     np.testing.assert_allclose(later.errors, expected, rtol=1e-6)
     own = mean_of_nearest(D, piece.rows, piece.weights, partition.codebook)

@@ -113,7 +113,8 @@ class CellLearners(LocalModels):
         wrong = np.square(
             cells.blend(seen.rows, partition, association) - batch.targets
         )
-        errors = (association * batch.weights) @ wrong
+        wins = associate(seen.rows, partition, parents, None)
+        errors = (wins * batch.weights) @ wrong
         errors = as_held_out(errors, cells.taught_weight, self.held_out_error)
         return replace(cells, errors=errors)
 
@@ -129,7 +130,7 @@ class LearnerCells(Cells):
     taught_weight : array of shape (K,)
         Weight of the rows that each was taught; one that was taught none says zero.
     errors : array of shape (K, m)
-        Sums of squared errors.
+        Sums of squared errors of the rows that each wins, as they are predicted.
     spread : float
         Mean divergence of rows from their nearest codevector.
     weight : float
@@ -166,8 +167,7 @@ class LearnerCells(Cells):
         for cell in np.flatnonzero(self.taught_weight):
             own = np.flatnonzero(association[cell] > LEAST_SHARE)
             if len(own):
-                values = np.asarray(self.learners[cell].predict(rows[own]))
-                values = values.reshape(len(own), -1)
+                values = _predicted(self.learners[cell], rows[own], self.n_targets)
                 result[own] += association[cell, own, np.newaxis] * values
                 share[own] += association[cell, own]
         return result / np.where(share > 0, share, 1.0)[:, np.newaxis]
@@ -176,7 +176,8 @@ class LearnerCells(Cells):
         """Learners after some more rows, which they are tried on before."""
         association = associate(batch.rows, partition, parents, self.temperature)
         values = self.blend(batch.rows, partition, association)
-        wrong = (association * batch.weights) @ np.square(batch.targets - values)
+        wins = associate(batch.rows, partition, parents, None)
+        wrong = (wins * batch.weights) @ np.square(batch.targets - values)
         rows = RowBlocks(batch.rows, batch.weights)
         step = step_size(rows.total_weight, self.weight, memory)
         spread = mean_divergence(rows, partition)
@@ -255,6 +256,29 @@ def _taught(learner, rows, targets, weights):
             f"local_model={learner!r} failed to learn the rows of a cell: {error}"
         ) from error
     return taught
+
+
+def _predicted(learner, rows, n_targets):
+    """Predictions of a learner, shape (n, m)."""
+    try:
+        values = np.asarray(learner.predict(rows), dtype=float)
+    except Exception as error:
+        raise ValueError(
+            f"local_model={learner!r} failed to predict rows of a cell: {error}"
+        ) from error
+    n_rows = rows.shape[0]
+    shapes = [(n_rows, n_targets), *[(n_rows,)] * (n_targets == 1)]
+    if values.shape not in shapes:
+        raise ValueError(
+            f"local_model={learner!r} predicted values of shape {values.shape} for "
+            f"{n_rows} rows of {n_targets} targets; it must give {shapes[-1]}."
+        )
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"local_model={learner!r} predicted NaN or infinity. Scale the rows, or "
+            "give a learner whose steps are smaller."
+        )
+    return values.reshape(n_rows, n_targets)
 
 
 def _errors_held_out(spec, fold, settings, warmths, n_jobs):
