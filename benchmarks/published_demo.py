@@ -47,7 +47,7 @@ def contestants(seed):
     resolutions = [
         Resolution([0], n_codevectors=coarse),
         Resolution([1, 2], n_codevectors=middle),
-        Resolution([1, 2], n_codevectors=fine),
+        [1, 2],
     ]
     yield "flat", ODAClassifier(max_codevectors=MOST_FLAT, random_state=seed), [1, 2]
     tree = ODAClassifier(fine, resolutions=resolutions, random_state=seed)

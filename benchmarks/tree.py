@@ -68,8 +68,8 @@ def distortion(model, X):
 
 
 def resolutions_of(sizes):
-    """Return resolutions that see all features and have so many codevectors."""
-    return [Resolution(n_codevectors=size) for size in sizes]
+    """Return resolutions of all features, so large; the last as the estimator."""
+    return [*(Resolution(n_codevectors=size) for size in sizes[:-1]), None]
 
 
 def compare_fits(table, name, X, n_leaves):

@@ -337,6 +337,24 @@ def test_balanced_classes_weigh_the_same():
     assert_same_bits(answers(model, X), answers(half, X), "balanced rows of no weight")
 
 
+def test_levels_may_learn_rows_that_lack_a_class_where_classes_are_balanced():
+    """The others share the weight; so they do where rows of a class have none."""
+    model = few(class_weight="balanced").fit(IRIS, SPECIES)
+    plain = few().fit(IRIS, SPECIES)
+    rows = np.r_[0:50, 50:70]
+    X, y = IRIS[rows], SPECIES[rows]
+    weight = (70.0 / (2.0 * np.array([50, 20])))[y]
+    expected = plain.at(n_codevectors=4, X=X, y=y, sample_weight=weight)
+    found = model.at(n_codevectors=4, X=X, y=y)
+    assert_same_bits(answers(found, X), answers(expected, X), "two classes of three")
+    rows = np.r_[rows, 100:110]
+    weight = (SPECIES[rows] < 2).astype(float)
+    level = model.at(
+        n_codevectors=4, X=IRIS[rows], y=SPECIES[rows], sample_weight=weight
+    )
+    assert_same_bits(answers(level, X), answers(found, X), "rows of no weight")
+
+
 def test_a_weight_is_so_many_rows_in_all_that_is_chosen():
     """The number, the metric, the decision, its temperature and the polish."""
     weight = np.random.default_rng(5).integers(0, 4, 150)

@@ -74,7 +74,12 @@ PARAMETERS = {
     "polish": ({"polish": "glvq"}, "'polish' parameter"),
     "weight of a class that is not there": ({"class_weight": {7: 2.0}}, "class_weight"),
     "negative weight of a class": ({"class_weight": {0: -1.0}}, "class_weight"),
+    "infinite weight of a class": ({"class_weight": {0: np.inf}}, "class_weight"),
     "weights by a word": ({"class_weight": "even"}, "'class_weight' parameter"),
+    "warming": (
+        {"max_temperature": 1.0, "min_temperature": 2.0},
+        "max_temperature=1.0 is below min_temperature=2.0",
+    ),
 }
 
 RESOLUTIONS = {
@@ -102,8 +107,12 @@ RESOLUTIONS = {
         r"resolutions\[2\] \(FailsToTransform\(\)\) failed: this scaler does not",
     ),
     "fewer codevectors later": (
-        [Resolution(n_codevectors=5), Resolution(n_codevectors=4)],
+        [Resolution(n_codevectors=5), Resolution(n_codevectors=4), None],
         r"resolutions\[1\] has 4 codevectors, fewer than the 5",
+    ),
+    "a number of the last": (
+        [None, Resolution(n_codevectors=6)],
+        r"resolutions\[1\] is the last .* set the number .* of the estimator",
     ),
     "more codevectors first": (
         [Resolution([0], n_codevectors=9), None],
@@ -113,7 +122,20 @@ RESOLUTIONS = {
     "half a codevector": ([Resolution(n_codevectors=2.5)], r"n_codevectors of .*\[0\]"),
     "no temperature": (
         [None, Resolution(min_temperature=-1.0)],
-        r"min_temperature of resolutions\[1\] must be positive",
+        r"min_temperature of resolutions\[1\] must be a positive number",
+    ),
+    "a temperature by a word": (
+        [Resolution(max_temperature="warm"), None],
+        r"max_temperature of resolutions\[0\] must be a positive number.*'warm'",
+    ),
+    "warming": (
+        [None, Resolution(max_temperature=1.0, min_temperature=2.0)],
+        r"max_temperature=1.0 of resolutions\[1\] is below min_temperature=2.0",
+    ),
+    "a class": ([StandardScaler, None], r"\[0\] is the class StandardScaler; give an"),
+    "a resolution of a resolution": (
+        [None, Resolution(Resolution([0]))],
+        r"resolutions\[1\] is a Resolution of a Resolution",
     ),
 }
 
@@ -219,7 +241,7 @@ def test_maps_that_change_their_mind(later, message):
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_features_outside_of_the_domain_are_refused(method):
     """The rows are within, what a map makes of some is not; also in a stream."""
-    message = "Kullback-Leibler divergence takes x >= 0"
+    message = r"output of resolutions\[0\] .* Kullback-Leibler .* takes x >= 0"
     maps = [lambda X: np.where(X > 7.0, -X, X), None]
     small = IRIS.max(axis=1) < 7.0
     model = few(divergence="kullback_leibler", resolutions=maps)

@@ -104,6 +104,15 @@ def test_at_takes_integers(value):
         model.at(n_clusters=value)
 
 
+def test_at_names_a_parameter_that_was_set_to_what_is_none():
+    model = ODAClusterer(4, random_state=0).fit(IRIS)
+    for bad in ("many", 2.5, 0):
+        model.set_params(n_clusters=bad)
+        with pytest.raises(ValueError, match="'n_clusters' parameter"):
+            model.at(temperature=2.0 * model.temperature_)
+    assert model.at(n_clusters=3).n_clusters_ == 3
+
+
 def test_at_takes_one_of_the_two():
     model = ODAClusterer(5, random_state=0).fit(IRIS)
     with pytest.raises(ValueError, match="exactly one of n_clusters and temperature"):

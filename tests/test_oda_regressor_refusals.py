@@ -63,9 +63,11 @@ INFINITE = np.where(np.arange(442) == 7, -np.inf, PROGRESS)
         ({}, np.c_[PROGRESS, MISSING], "Input y contains NaN"),
         ({}, PROGRESS[:-1], "inconsistent numbers of samples"),
         ({}, None, "requires y to be passed"),
-        ({}, np.full(442, "a"), "could not convert string"),
-        ({}, np.zeros((442, 2, 2)), "one or two dimensions|dim 3"),
-        ({}, np.zeros((442, 0)), "y"),
+        ({}, np.full(442, "a"), "y must be finite numbers.*could not convert string"),
+        ({}, np.full(442, 1.0 + 2.0j), "y must be finite numbers"),
+        ({}, np.zeros((442, 2, 2)), r"y must have shape .*, got \(442, 2, 2\)"),
+        ({}, np.zeros((442, 0)), r"y must have shape .*, got \(442, 0\)"),
+        ({}, np.zeros(0), "inconsistent numbers of samples"),
         ({}, 1e200 * PROGRESS, "y"),
         ({"n_codevectors": 0}, PROGRESS, "'n_codevectors' parameter"),
         ({"local_model": "quadratic"}, PROGRESS, "'local_model' parameter"),
@@ -120,8 +122,11 @@ def test_targets_of_a_stream_stay_as_many():
     model.predict(PATIENTS)
     before = leaves(vars(model))
     for y, message in (
-        (np.c_[PROGRESS, PROGRESS], "y has 2 targets, and 1 in the calls before"),
-        (PROGRESS[:, None], "targets"),
+        (
+            np.c_[PROGRESS, PROGRESS],
+            r"y has shape \(n_samples, 2\), and \(n_samples\) in the calls before",
+        ),
+        (PROGRESS[:, None], r"\(n_samples, 1\), and \(n_samples\) in the calls"),
         (MISSING, "Input y contains NaN"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -108,7 +108,7 @@ def test_names_of_polars_columns():
 def test_one_resolution_of_all_features_is_flat(estimator):
     """And pays nothing for it: the same bits."""
     flat = clone(estimator).fit(IRIS, SPECIES)
-    for resolutions in ([None], (Resolution(),), [Resolution(n_codevectors=8)]):
+    for resolutions in ([None], (Resolution(),)):
         tree = made(estimator, resolutions)
         assert tree.tree_.n_levels == flat.tree_.n_levels == 1
         assert_same_answers(tree, flat, IRIS, "one resolution")

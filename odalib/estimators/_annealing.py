@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from odalib.estimators._feature_map import FeatureMap
 from odalib.estimators._sklearn import (
     CallbackSupportMixin,
     DocumentationLink,
@@ -25,7 +26,7 @@ from odalib.estimators._sklearn import (
 )
 from odalib.estimators._state import features_kept_on_failure
 from odalib.estimators._threads import single_threaded_blas
-from odalib.estimators.resolution import FeatureMap, Resolution, as_resolutions
+from odalib.estimators.resolution import Resolution, as_resolutions, temperatures_of
 from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.bregman import check_range
 from odalib.inference.annealing.divergences import DIVERGENCES, as_divergence
@@ -222,6 +223,8 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         other = clone(self)
         if number is not None:
             other.set_params(**{number_name: int(number)})
+        # A fit validates parameters; those set since have not been.
+        other._validate_params()
         vars(other).update(self._kept_by_levels(), _parameters=other._current())
         other._state = self._state
         if model is not self._state.model:
@@ -266,17 +269,17 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
     def _settings(self, seed):
         number, choose = self._number_wanted()
         if self.resolutions is None:
-            return self._settings_of(seed, Resolution(), number, choose, None, None)
+            span = temperatures_of(Resolution(), self)
+            return self._settings_of(seed, span, number, choose, None, None)
         settings, names = None, getattr(self, "feature_names_in_", None)
         listed = as_resolutions(self.resolutions, number)
         for place, (resolution, size) in reversed(list(enumerate(listed))):
             features = FeatureMap.of(place, resolution.features, names)
-            settings = self._settings_of(
-                seed, resolution, size, choose, features, settings
-            )
+            span = temperatures_of(resolution, self, f" of resolutions[{place}]")
+            settings = self._settings_of(seed, span, size, choose, features, settings)
         return settings
 
-    def _settings_of(self, seed, resolution, number, choose, features, finer):
+    def _settings_of(self, seed, temperatures, number, choose, features, finer):
         """Give the settings of one resolution."""
         few = self.split == "critical" and self.batch_size is None
         cooling = COOLING_TO_CHOOSE if choose else COOLING_TO_A_NUMBER
@@ -284,8 +287,8 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
             n_codevectors=int(number),
             split=self.split,
             cooling=cooling if self.cooling == "auto" else self.cooling,
-            max_temperature=resolution.max_temperature or self.max_temperature,
-            min_temperature=resolution.min_temperature or self.min_temperature,
+            max_temperature=temperatures[0],
+            min_temperature=temperatures[1],
             target_distortion=self.target_distortion,
             merge_tol=(
                 MERGE_TOL[self.split] if self.merge_tol == "auto" else self.merge_tol

@@ -77,8 +77,9 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
     resolutions : list, default=None
         Feature maps from coarse to fine, each a `Resolution` or what that takes as its
         ``features``. Each codevector of a level has children among those of the next,
-        which see rows of its cell only; cells that are wrong about few of their rows
-        have one. None for one level that sees all features.
+        which see rows of its cell only; the number of codevectors decides in how many
+        cells classes are told apart, those first that are wrong about most rows. None
+        for one level that sees all features.
     max_temperature : float, default=None
         Temperature of the first level, in units of the divergence. None starts just
         above the first critical temperature of the data, so that results do not
@@ -418,6 +419,8 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         ----------
         n_codevectors : int, default=None
             A number of codevectors up to that of the fit, and no fewer than classes.
+            With resolutions, no fewer than the nodes of the last but one level that
+            have leaves, counted once for each of the classes of their leaves.
         temperature : float, default=None
             Takes the coldest level that is not colder than this.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
@@ -479,14 +482,21 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         known = learnt["_labels"]
         codes = encode(labels, known)
         if self.class_weight is not None:
-            per_class = compute_class_weight(self.class_weight, classes=known, y=labels)
-            if not (per_class > 0).all():
-                raise ValueError(
-                    "class_weight must be positive for every class, got "
-                    f"{self.class_weight!r}; leave rows out by their sample_weight."
-                )
-            weights = weights * per_class[codes]
+            weights = weights * self._weights_by_class(labels, known)
         return Batch(rows, weights, codes), learnt
+
+    def _weights_by_class(self, labels, known):
+        """Weight of the class of every row, shape (n,)."""
+        # Rows that a level of the path learns may lack a class, which has no share.
+        balanced = self.class_weight == "balanced"
+        classes = np.unique(labels) if balanced else known
+        weights = compute_class_weight(self.class_weight, classes=classes, y=labels)
+        if not ((weights > 0) & np.isfinite(weights)).all():
+            raise ValueError(
+                "class_weight must be positive and finite for every class, got "
+                f"{self.class_weight!r}; leave rows out by their sample_weight."
+            )
+        return weights[encode(labels, classes)]
 
     def _labels_in_stream(self, labels, first, classes):
         """Labels by their codes, after some more of them, and whether others may come.

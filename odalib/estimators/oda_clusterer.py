@@ -406,7 +406,8 @@ class ODAClusterer(
         ----------
         n_clusters : int, default=None
             A number of codevectors up to that of the fit (``max_clusters`` where it
-            was chosen by the fit).
+            was chosen by the fit). With resolutions, no fewer than the nodes of the
+            last but one level that have leaves.
         temperature : float, default=None
             In units of the divergence; gives the level in force there. Exactly one
             of the two is given.

@@ -52,7 +52,8 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         Largest number where ``n_codevectors`` is None.
     local_model : {'linear', 'constant'} or object, default='linear'
         Model of a cell, or a regressor with ``partial_fit`` and ``predict``, of which
-        every cell has a copy. Beyond 128 features, linear models slope along the 128
+        every cell has a copy; where that was taught nothing, the nearest that was
+        predicts. Beyond 128 features, linear models slope along the 128
         leading principal axes.
     blend : bool, default=True
         Predict by the local models of all codevectors, weighted by the Gibbs
@@ -393,7 +394,8 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         Parameters
         ----------
         n_codevectors : int, default=None
-            A number of codevectors up to that of the fit.
+            A number of codevectors up to that of the fit. With resolutions, no fewer
+            than the nodes of the last but one level that have leaves.
         temperature : float, default=None
             Takes the coldest level that is not colder than this.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
@@ -453,11 +455,10 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         weights = check_weights(sample_weight, rows)
         self._check_values(rows, reset)
         check_metric(self, rows)
-        learnt = {"_one_target": targets.ndim == 1}
-        targets = targets.reshape(len(targets), -1)
         if not reset:
-            self._check_same_targets(targets, learnt)
-        return Batch(rows, weights, targets), learnt
+            self._check_same_targets(targets.shape[1:])
+        learnt = {"_one_target": targets.ndim == 1}
+        return Batch(rows, weights, targets.reshape(len(targets), -1)), learnt
 
     def _read_targets(self, y):
         """Targets as finite float64, of one or two dimensions."""
@@ -466,19 +467,36 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
                 f"{type(self).__name__} requires y to be passed, but the target y is "
                 "None."
             )
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        if y.ndim > 2 or y.ndim == 0:
-            raise ValueError(f"y must have one or two dimensions, got shape {y.shape}.")
+        try:
+            y = check_array(
+                y,
+                ensure_2d=False,
+                allow_nd=True,
+                ensure_min_samples=0,
+                ensure_min_features=0,
+                dtype=np.float64,
+                input_name="y",
+            )
+        except ValueError as error:
+            raise ValueError(f"y must be finite numbers. {error}") from error
+        if y.ndim > 2 or y.ndim == 0 or 0 in y.shape[1:]:
+            raise ValueError(
+                "y must have shape (n_samples,) or (n_samples, n_targets), with one "
+                f"target at least, got {y.shape}."
+            )
         check_range(y, "y")
         return y
 
-    def _check_same_targets(self, targets, learnt):
-        """Refuse another number of targets than before."""
-        before = self._state.n_targets
-        if targets.shape[1] != before or learnt["_one_target"] != self._one_target:
+    def _check_same_targets(self, shape):
+        """Refuse another shape of the targets of a row than before."""
+        before = () if self._one_target else (self._state.n_targets,)
+        if shape != before:
+            now, then = (
+                ", ".join(["n_samples", *map(str, one)]) for one in (shape, before)
+            )
             raise ValueError(
-                f"y has {targets.shape[1]} targets, and {before} in the calls before; "
-                "call fit to begin anew."
+                f"y has shape ({now}), and ({then}) in the calls before; give it in "
+                "that shape, or call fit to begin anew."
             )
 
     def _kept_by_levels(self):

@@ -6,12 +6,10 @@ import numpy as np
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from odalib.estimators.resolution import FeatureMap, Resolution
-
 __all__ = ["export_text"]
 
 INDENT = "  "
-# A codevector of more values is cut to its ends.
+# A codevector, or what a model says, of more values is cut to its ends.
 MOST_VALUES, ENDS = 8, 3
 
 
@@ -46,9 +44,9 @@ def export_text(estimator, *, feature_names=None, decimals=2, max_nodes=100):
     Raises
     ------
     TypeError
-        For an estimator that has no tree.
+        For an estimator that has no tree, and for numbers that are not integers.
     ValueError
-        For another number of names than features.
+        For another number of names than features, or one name in place of a list.
 
     See Also
     --------
@@ -76,8 +74,8 @@ def export_text(estimator, *, feature_names=None, decimals=2, max_nodes=100):
             "export_text needs an estimator with tree_, such as ODAClusterer; "
             f"{type(estimator).__name__} has none. Of a pipeline, give the last step."
         )
-    check_scalar(decimals, "decimals", Integral, min_val=0)
-    check_scalar(max_nodes, "max_nodes", Integral, min_val=1)
+    _check_count("decimals", decimals, 0)
+    _check_count("max_nodes", max_nodes, 1)
     tree = estimator.tree_
     names = list(_names_by_level(estimator, feature_names))
     remarks = _class_remarks(estimator) or _value_remarks(estimator, decimals)
@@ -93,6 +91,13 @@ def export_text(estimator, *, feature_names=None, decimals=2, max_nodes=100):
     return "\n".join(_indented(tree, texts))
 
 
+def _check_count(name, value, least):
+    """Refuse what is not an integer, or is less than the least."""
+    if isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be an integer, got {value!r}.")
+    check_scalar(value, name, Integral, min_val=least)
+
+
 def _indented(tree, texts, node=0, depth=0):
     """Lines of a node and of those below it that have a text."""
     yield INDENT * depth + texts[node]
@@ -106,20 +111,24 @@ def _indented(tree, texts, node=0, depth=0):
 
 def _names_by_level(estimator, feature_names):
     """Names of the features that each resolution sees, or None where it has none."""
-    fitted = getattr(estimator, "feature_names_in_", None)
     n_features = estimator.n_features_in_
     if feature_names is None:
         default = [f"x{column}" for column in range(n_features)]
-        feature_names = default if fitted is None else fitted
+        feature_names = getattr(estimator, "feature_names_in_", default)
+    if isinstance(feature_names, str):
+        raise ValueError(
+            f"feature_names={feature_names!r} is one name; give a list of one for each "
+            f"of the {n_features} features."
+        )
     if len(feature_names) != n_features:
         raise ValueError(
             f"feature_names holds {len(feature_names)} names, and X has {n_features} "
             "features."
         )
-    names = np.asarray(feature_names)
-    for place, item in enumerate(estimator.resolutions or [None]):
-        source = item.features if isinstance(item, Resolution) else item
-        features = FeatureMap.of(place, source, fitted)
+    names = np.array([_on_one_line(name) for name in feature_names])
+    # Those of the fit, whatever the parameter has been set to since.
+    for level in estimator._state.model.tree.levels:
+        features = level.settings.features
         if features is None:
             yield names
         else:
@@ -132,7 +141,10 @@ def _class_remarks(estimator):
     if classes is None:
         return {}
     labels = np.concatenate(classes)
-    return {node: f", class {label}" for node, label in enumerate(labels, start=1)}
+    return {
+        node: f", class {_on_one_line(label)}"
+        for node, label in enumerate(labels, start=1)
+    }
 
 
 def _value_remarks(estimator, decimals):
@@ -143,9 +155,17 @@ def _value_remarks(estimator, decimals):
     leaves, slopes = tree.codevectors[-1], estimator.local_coef_
     values = estimator.local_intercept_ + np.einsum("kd,kd...->k...", leaves, slopes)
     return {
-        tree.first_nodes[-1] + leaf: f", y {_number(value, decimals)}"
+        tree.first_nodes[-1] + leaf: f", y {_target(value, decimals)}"
         for leaf, value in enumerate(values)
     }
+
+
+def _target(value, decimals):
+    """Write the value of one target, or those of several in brackets."""
+    if value.ndim == 0:
+        return _number(value, decimals)
+    values = [_number(one, decimals) for one in value]
+    return f"[{' '.join(_shortened(values))}]"
 
 
 def _values(point, names, decimals):
@@ -153,12 +173,22 @@ def _values(point, names, decimals):
     values = [_number(value, decimals) for value in point]
     if names is not None:
         values = [f"{name} {value}" for name, value in zip(names, values, strict=True)]
+    return ", ".join(_shortened(values))
+
+
+def _shortened(values):
+    """Texts, or the ends of many."""
     if len(values) > MOST_VALUES:
-        values = [*values[:ENDS], "...", *values[-ENDS:]]
-    return ", ".join(values)
+        return [*values[:ENDS], "...", *values[-ENDS:]]
+    return values
 
 
 def _number(value, decimals):
-    """Write a number or several, a zero without a sign."""
-    formatter = {"float": lambda one: f"{one:z.{decimals}f}"}
-    return np.array2string(value, formatter=formatter)
+    """Write a number, a zero without a sign."""
+    return f"{value:z.{decimals}f}"
+
+
+def _on_one_line(text):
+    """Write a name or a label, what breaks lines as an escape."""
+    text = str(text)
+    return text if text.isprintable() else repr(text)[1:-1]

@@ -33,13 +33,15 @@ class BestEstimatorMixin:
         return self.best_estimator_.classes_
 
     @available_if(best_has("predict"))
-    def predict(self, X):
+    def predict(self, X, **params):
         """Call ``predict`` of the best estimator.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows.
+        **params : dict
+            Passed on, as ``return_std`` of `ODARegressor`.
 
         Returns
         -------
@@ -47,7 +49,7 @@ class BestEstimatorMixin:
             What the best estimator returns.
         """
         check_is_fitted(self)
-        return self.best_estimator_.predict(X)
+        return self.best_estimator_.predict(X, **params)
 
     @available_if(best_has("predict_proba"))
     def predict_proba(self, X):

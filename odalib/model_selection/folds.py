@@ -1,7 +1,7 @@
 """One fold of a search along the path, and the table of all folds."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from time import perf_counter
 from traceback import format_exc
@@ -12,13 +12,15 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 
 from odalib.estimators._sklearn import safe_split, select_params
-from odalib.model_selection.levels import level_of, rows_of_levels
+from odalib.inference.annealing.model import NotOnPathError
+from odalib.model_selection.levels import level_of, rows_of_fit, rows_of_levels
 
 __all__ = [
     "Fold",
     "Outcome",
     "choose",
     "given",
+    "held_by_all",
     "report_failures",
     "tabulate",
 ]
@@ -45,6 +47,8 @@ class Outcome:
         Traceback, where the fit failed.
     score_errors : dict of int to str
         Tracebacks of the numbers that could not be scored.
+    missing : frozenset of int
+        Numbers that the path does not hold, and need not.
     """
 
     scores: np.ndarray
@@ -52,6 +56,7 @@ class Outcome:
     score_times: np.ndarray
     fit_error: str | None
     score_errors: dict
+    missing: frozenset = frozenset()
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,8 @@ class Fold:
     name : str
         Argument of its method ``at``.
     numbers : list of int
+    all_wanted : bool
+        Whether a number that the path does not hold is an error.
     scorer : callable
     fit_params, score_params : dict
         For all rows; each fold takes its own.
@@ -75,6 +82,7 @@ class Fold:
     estimator: object
     name: str
     numbers: list
+    all_wanted: bool
     scorer: object
     fit_params: dict
     score_params: dict
@@ -100,13 +108,16 @@ class Fold:
         if fit_error is not None:
             scores = np.full(len(self.numbers), self.error_score)
             return Outcome(scores, fit_time, score_times, fit_error, {})
-        scores, errors = np.empty(len(self.numbers)), {}
+        scores, errors, missing = np.empty(len(self.numbers)), {}, set()
         for index, number in enumerate(self.numbers):
             start = perf_counter()
-            scores[index], error = self._attempt(
+            score, error = self._attempt(
                 self._score, estimator, number, rows, test_rows, score_params
             )
             score_times[index] = perf_counter() - start
+            scores[index] = np.nan if score is None else score
+            if score is None:
+                missing.add(number)
             if error is not None:
                 errors[number] = error
         if self.verbose:
@@ -115,7 +126,7 @@ class Fold:
                 f"{len(self.numbers)} numbers scored on {len(test)} rows in "
                 f"{score_times.sum():.2f} s"
             )
-        return Outcome(scores, fit_time, score_times, None, errors)
+        return Outcome(scores, fit_time, score_times, None, errors, frozenset(missing))
 
     def _attempt(self, function, *args, **kwargs):
         """Return the result and None, or the error score and a traceback."""
@@ -128,16 +139,49 @@ class Fold:
 
     def _fit(self, estimator, rows, params):
         """Fit, and return the rows that levels of the path learn from."""
-        estimator.fit(*rows, **params)
-        X, y = rows if len(rows) > 1 else (*rows, None)
-        return rows_of_levels(estimator, X, y, params)
+        with rows_of_fit(estimator) as arguments:
+            estimator.fit(*rows, **params)
+        return rows_of_levels(estimator, arguments)
 
     def _score(self, estimator, number, learnt, rows, params):
-        level = level_of(estimator, self.name, number, learnt)
+        """Score of a number; None where the path lacks it, and may."""
+        try:
+            level = level_of(estimator, self.name, number, learnt)
+        except NotOnPathError:
+            if self.all_wanted:
+                raise
+            return None
         score = self.scorer(level, *rows, **params)
+        if isinstance(score, np.ndarray) and score.ndim == 0:
+            score = score[()]
         if not isinstance(score, Real):
             raise ValueError(f"scoring must return one number, not {score!r}.")
         return score
+
+
+def held_by_all(numbers, outcomes):
+    """Numbers that the paths of all folds hold, and the outcomes of these.
+
+    All of them where there are none, for which there are errors to be reported.
+    """
+    missing = frozenset().union(*(outcome.missing for outcome in outcomes))
+    held = [index for index, number in enumerate(numbers) if number not in missing]
+    if not held or not missing:
+        return numbers, outcomes
+    cut = [
+        replace(
+            outcome,
+            scores=outcome.scores[held],
+            score_times=outcome.score_times[held],
+            score_errors={
+                number: error
+                for number, error in outcome.score_errors.items()
+                if number not in missing
+            },
+        )
+        for outcome in outcomes
+    ]
+    return [numbers[index] for index in held], cut
 
 
 def report_failures(outcomes, error_score):

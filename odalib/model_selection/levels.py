@@ -1,20 +1,20 @@
 """The number of codevectors of an estimator with a path, alone or in a pipeline."""
 
+from contextlib import contextmanager
 from copy import copy
 from inspect import signature
 from numbers import Integral
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metadata_routing import process_routing
 
 __all__ = [
     "last_step",
     "level_of",
     "numbers_to_try",
     "path_parameter",
+    "rows_of_fit",
     "rows_of_levels",
 ]
 
@@ -74,40 +74,49 @@ def level_of(estimator, name, number, rows):
     return estimator.at(**{name: number}, **rows)
 
 
-def rows_of_levels(estimator, X, y, params):
+@contextmanager
+def rows_of_fit(estimator):
+    """Write down what the last step is fitted to, in a dict.
+
+    Steps before it may fit and transform rows otherwise than they transform them
+    afterwards, as encoders of the target do that leave the row itself out.
+    """
+    last, arguments = last_step(estimator), {}
+    fit = last.fit
+
+    def noted(X, y=None, **params):
+        arguments.update(X=X, y=y, **params)
+        return fit(X, y, **params)
+
+    last.fit = noted
+    try:
+        yield arguments
+    finally:
+        del last.fit
+
+
+def rows_of_levels(estimator, arguments):
     """Rows of a fit as ``at`` of the last step takes them, or nothing.
 
     Parameters
     ----------
     estimator : estimator or Pipeline
         Fitted to them.
-    X, y : array-like
-    params : dict
-        Other arguments of the fit.
+    arguments : dict
+        See `rows_of_fit`.
 
     Returns
     -------
     dict
         ``X``, ``y`` and, where the fit was given it, ``sample_weight``.
     """
-    while isinstance(estimator, Pipeline):
-        name, last = estimator.steps[-1]
-        if get_config()["enable_metadata_routing"]:
-            params = process_routing(estimator, "fit", **params)[name].fit
-        else:
-            prefix = f"{name}__"
-            own = [key for key in params if key.startswith(prefix)]
-            params = {key.removeprefix(prefix): params[key] for key in own}
-        if len(estimator.steps) > 1:
-            X = estimator[:-1].transform(X)
-        estimator = last
-    if "X" not in signature(estimator.at).parameters:
+    taken = signature(last_step(estimator).at).parameters
+    if "X" not in taken:
         return {}
-    weights = {key: params[key] for key in params if key == "sample_weight"}
-    return {"X": X, "y": y, **weights}
+    return {name: arguments[name] for name in arguments if name in taken}
 
 
-def numbers_to_try(estimator, parameter, values, y):
+def numbers_to_try(estimator, parameter, values, y, n_rows):
     """Return the numbers of codevectors in rising order.
 
     Parameters
@@ -117,9 +126,12 @@ def numbers_to_try(estimator, parameter, values, y):
         As `path_parameter` gives it.
     values : iterable of int or None
         None for all up to that of the estimator, or to its ``max_clusters`` or
-        ``max_codevectors`` where that is None; a classifier has one for each class.
+        ``max_codevectors`` where that is None, and to the number of rows; from the
+        number of classes of a classifier, and the largest of its resolutions.
     y : array-like or None
         Labels, of a classifier.
+    n_rows : int
+        That the smallest fit has.
 
     Raises
     ------
@@ -132,7 +144,10 @@ def numbers_to_try(estimator, parameter, values, y):
     if getattr(last, name) is None:
         name = name.replace("n_", "max_", 1)
     (largest,) = _positive_integers([getattr(last, name)], name)
+    largest = min(largest, n_rows)
     least = len(np.unique(y)) if is_classifier(estimator) else 1
+    for item in getattr(last, "resolutions", None) or []:
+        least = max(least, getattr(item, "n_codevectors", None) or 1)
     return list(range(min(least, largest), largest + 1))
 
 

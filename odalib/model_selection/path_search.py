@@ -32,6 +32,7 @@ from odalib.model_selection.folds import (
     Fold,
     choose,
     given,
+    held_by_all,
     report_failures,
     tabulate,
 )
@@ -58,7 +59,9 @@ class PathSearchCV(BestEstimatorMixin, MetaEstimatorMixin, BaseEstimator):
     values : array-like of int, default=None
         Numbers to try. None tries every one from 1 to the number that the estimator
         is set to, or to its ``max_clusters`` or ``max_codevectors`` where that is
-        None; for a classifier, from the number of classes on.
+        None, as far as the folds have rows; for a classifier, from the number of
+        classes on. Of these it leaves out what the path of a fold does not hold: with
+        resolutions, a path ends at a number that depends on the cells.
     scoring : str or callable, default=None
         Name of a scikit-learn scorer, or a callable ``scorer(estimator, X, y)``,
         without ``y`` where `fit` is given none; larger is better. None takes the
@@ -206,7 +209,6 @@ class PathSearchCV(BestEstimatorMixin, MetaEstimatorMixin, BaseEstimator):
         """
         parameter = path_parameter(self.estimator)
         X, y = indexable(X, y)
-        numbers = numbers_to_try(self.estimator, parameter, self.values, y)
         routed = self._route(params)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         splits = list(cv.split(X, y, **routed.splitter.split))
@@ -215,11 +217,14 @@ class PathSearchCV(BestEstimatorMixin, MetaEstimatorMixin, BaseEstimator):
                 "rule='one_standard_error' needs at least two folds; cv gave "
                 f"{len(splits)}. Give more, or rule='best'."
             )
+        n_rows = min(len(train) for train, _ in splits)
+        numbers = numbers_to_try(self.estimator, parameter, self.values, y, n_rows)
         scorer = self._scorer()
         fold = Fold(
             estimator=clone(self.estimator).set_params(**{parameter: numbers[-1]}),
             name=parameter.rpartition("__")[2],
             numbers=numbers,
+            all_wanted=self.values is not None,
             scorer=scorer,
             fit_params=routed.estimator.fit,
             score_params=routed.scorer.score,
@@ -229,6 +234,7 @@ class PathSearchCV(BestEstimatorMixin, MetaEstimatorMixin, BaseEstimator):
         outcomes = Parallel(n_jobs=self.n_jobs)(
             delayed(fold.run)(X, y, train, test) for train, test in splits
         )
+        numbers, outcomes = held_by_all(numbers, outcomes)
         report_failures(outcomes, self.error_score)
         results = tabulate(parameter, numbers, outcomes)
         best_index = choose(results, self.rule)

@@ -175,6 +175,26 @@ def test_tells_what_the_models_of_a_regressor_say_at_their_leaves():
     assert "leaf, 1 row, y [7.0 -7.0]: x0 0.0, x1 2.0" in both
 
 
+def test_a_node_is_one_line_whatever_is_written():
+    """Targets are cut to their ends as codevectors are; line breaks are escaped."""
+    many = ODARegressor(1, metric=None, random_state=0).fit(X, np.tile(X[:, :1], 40))
+    text = export_text(many, decimals=1)
+    assert len(text.splitlines()) == 2
+    assert ", y [3.9 3.9 3.9 ... 3.9 3.9 3.9]: x0 3.9" in text
+    labels = np.array(["of\ntwo", "one"])[(X[:, 0] > 1).astype(int)]
+    model = ODAClassifier(2, metric=None, polish=None, random_state=0).fit(X, labels)
+    text = export_text(model, feature_names=["a\nb", "c"])
+    assert len(text.splitlines()) == 3
+    assert r"class of\ntwo: a\nb 0.00" in text
+
+
+def test_tells_what_was_fitted_whatever_the_parameters_are_now():
+    model = clusters().fit(X)
+    text = export_text(model)
+    assert export_text(model.set_params(resolutions=[[1], [0]])) == text
+    assert export_text(model.set_params(resolutions=None)) == text
+
+
 def test_learners_are_not_asked():
     model = ODARegressor(3, local_model=SGDRegressor(random_state=0), random_state=0)
     text = export_text(model.fit(X, X[:, 1]))
@@ -196,6 +216,7 @@ def test_needs_a_fitted_estimator_with_a_tree():
     "options, message",
     [
         ({"feature_names": ["a"]}, "holds 1 names, and X has 2 features"),
+        ({"feature_names": "ab"}, "'ab' is one name; give a list"),
         ({"decimals": -1}, "decimals"),
         ({"max_nodes": 0}, "max_nodes"),
     ],
@@ -203,3 +224,10 @@ def test_needs_a_fitted_estimator_with_a_tree():
 def test_refuses_options_that_do_not_fit(options, message):
     with pytest.raises(ValueError, match=message):
         export_text(clusters().fit(X), **options)
+
+
+@pytest.mark.parametrize("option", ["decimals", "max_nodes"])
+@pytest.mark.parametrize("value", [True, 1.5])
+def test_refuses_what_is_not_an_integer(option, value):
+    with pytest.raises(TypeError, match=option):
+        export_text(clusters().fit(X), **{option: value})

@@ -98,6 +98,14 @@ def test_value_beyond_the_path_is_named():
     assert search.best_params_ == {"n_clusters": 3}
 
 
+def test_a_score_may_be_an_array_of_one_number():
+    search = PathSearchCV(clusterer(), values=[1, 2], cv=CV)
+    plain = search.set_params(scoring=lambda model, X: -model.n_clusters_).fit(X)
+    expected = scores_of(plain)
+    search.set_params(scoring=lambda model, X: np.array(-model.n_clusters_)).fit(X)
+    np.testing.assert_array_equal(scores_of(search), expected)
+
+
 def test_fold_that_cannot_be_fitted():
     class RefusesRow(ODAClusterer):
         def fit(self, X, y=None):

@@ -203,6 +203,8 @@ def test_other_scores_weights_and_pipelines():
 def test_resolutions_are_searched_at_the_last():
     """Those before it keep their numbers."""
     model = ODAClassifier(9, resolutions=[[0, 1], None], **PLAIN)
-    search = PathSearchCV(model, values=[5, 7, 9], cv=STRATIFIED).fit(IRIS, SPECIES)
+    search = PathSearchCV(model, cv=STRATIFIED).fit(IRIS, SPECIES)
+    numbers = search.cv_results_["param_n_codevectors"].tolist()
+    assert numbers == list(range(numbers[0], 10))
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert search.best_estimator_.tree_.n_levels == 2

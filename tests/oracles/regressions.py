@@ -45,9 +45,16 @@ def slow_association(d, rows, codebook, temperature, parents=None, cells=None):
     return result
 
 
-def mean_of_nearest(d, rows, weights, codebook):
-    """Weighted mean divergence of rows from the nearest codevector."""
-    least = [min(d(x, mu) for mu in codebook.points) for x in rows]
+def mean_of_nearest(d, rows, weights, codebook, parents=None, cells=None):
+    """Weighted mean divergence of rows from the nearest codevector, of their cell."""
+    least = [
+        min(
+            d(x, mu)
+            for i, mu in enumerate(codebook.points)
+            if parents is None or cells[i] == parents[n]
+        )
+        for n, x in enumerate(rows)
+    ]
     return float(np.average(least, weights=weights))
 
 

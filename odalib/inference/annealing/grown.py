@@ -9,14 +9,10 @@ import numpy as np
 
 from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.census import Census
+from odalib.inference.annealing.closing import class_weights, classes_with_leaves
 from odalib.inference.annealing.codebook import Codebook, collect_cells
 from odalib.inference.annealing.fit import anneal, finish_on
-from odalib.inference.annealing.groups import (
-    LEAST_WRONG,
-    WRONG_SHARE,
-    group_codes,
-    parents_of,
-)
+from odalib.inference.annealing.groups import group_codes, parents_of
 from odalib.inference.annealing.layer import Layer, nearest_child, nearest_of_group
 from odalib.inference.annealing.local.base import Partition
 from odalib.inference.annealing.rows import RowBlocks
@@ -47,7 +43,8 @@ def fit_layers(batch, settings, n_jobs=1, on_level=None):
     """
     layers: tuple[Layer, ...] = ()
     parents = None
-    settings = _with_numbers(settings.bound_to(batch.rows), batch)
+    settings = settings.bound_to(batch.rows, batch.weights)
+    settings = _with_numbers(settings, batch)
     for depth, level in enumerate(settings.chain):
         seen = replace(batch, rows=level.view(batch.rows))
         if settings.finer is not None:
@@ -191,14 +188,11 @@ class _Builder:
         """
         if self.parents is None or not self.settings.local_models.by_class:
             return None
-        seen = self.seen
-        mostly, wrong, n_classes = _class_counts(self.parents, seen)
-        number = self.settings.schedule.n_codevectors
-        is_closed = ~_worth_opening(wrong, n_classes, number) & (n_classes > 0)
-        if not is_closed.any():
+        seen, with_leaves = self.seen, self._with_leaves
+        cells = np.flatnonzero(with_leaves.sum(axis=1) == 1)
+        if not len(cells):
             return None
-        cells = np.flatnonzero(is_closed)
-        groups = group_codes(cells, mostly[cells])
+        groups = group_codes(cells, with_leaves[cells].argmax(axis=1))
         own = np.flatnonzero(np.isin(self.groups, groups))
         rows = RowBlocks(seen.rows[own], seen.weights[own])
         labels = np.searchsorted(groups, self.groups[own])
@@ -208,18 +202,19 @@ class _Builder:
         return Codebook(points, weight / seen.weights.sum(), groups)
 
     @cached_property
+    def _with_leaves(self):
+        """Which classes have codevectors in which cells, shape (n_cells, n_classes)."""
+        number = self.settings.schedule.n_codevectors
+        return classes_with_leaves(class_weights(self.parents, self.seen), number)
+
+    @cached_property
     def _open(self):
-        """Rows of the cells that anneal, of classes that count there."""
+        """Rows of the cells that anneal, of the classes that have leaves there."""
         if self.parents is None or not self.settings.local_models.by_class:
             return _Rows(self.seen, self.groups, self.parents)
-        codes, which = np.unique(self.groups, return_inverse=True)
-        weight = np.bincount(which, self.seen.weights)
-        mostly, _, _ = _class_counts(self.parents, self.seen)
-        cells = parents_of(codes)
-        chosen = (weight >= LEAST_WRONG) | (codes == group_codes(cells, mostly[cells]))
-        if self._closed is not None:
-            chosen &= ~np.isin(cells, parents_of(self._closed.groups))
-        return self._rows(chosen[which])
+        with_leaves = self._with_leaves
+        is_open = with_leaves & (with_leaves.sum(axis=1) > 1)[:, np.newaxis]
+        return self._rows(is_open[self.parents, self.seen.targets])
 
     def _rows(self, chosen):
         """Take some of the rows."""
@@ -313,7 +308,8 @@ class _Builder:
         if self.groups is not None:
             known = np.isin(self.groups, solution.codebook.groups)
             if not known.all():
-                seen, parents = seen[known], parents[known]
+                seen = seen[known]
+                parents = None if parents is None else parents[known]
         partition = Partition.of(solution.divergence, solution.codebook, solution.shift)
         cells = spec.begin(seen, partition, parents, self.n_jobs)
         codebook = spec.finish(seen, solution, cells, self.n_jobs, parents)
@@ -362,40 +358,3 @@ def _with_number(settings, number):
     """Give settings another number of codevectors."""
     schedule = replace(settings.schedule, n_codevectors=number)
     return replace(settings, schedule=schedule)
-
-
-def _class_counts(parents, batch):
-    """Class that most rows of each cell are of, and what is not of it.
-
-    Returns
-    -------
-    mostly : array of int of shape (n_cells,)
-    wrong : array of shape (n_cells,)
-        Share of the rows of other classes, zero where that is little.
-    n_classes : array of int of shape (n_cells,)
-        Classes of more than few rows.
-    """
-    n_cells, n_classes = int(parents.max()) + 1, int(batch.targets.max()) + 1
-    counts = np.bincount(
-        parents * n_classes + batch.targets,
-        batch.weights,
-        minlength=n_cells * n_classes,
-    ).reshape(n_cells, n_classes)
-    total, most = counts.sum(axis=1), counts.max(axis=1)
-    wrong = total - most
-    little = (wrong < LEAST_WRONG) | (wrong <= WRONG_SHARE * total)
-    n_many = np.maximum((counts >= LEAST_WRONG).sum(axis=1), total > 0)
-    return counts.argmax(axis=1), np.where(little, 0.0, wrong), n_many
-
-
-def _worth_opening(wrong, n_classes, n_codevectors):
-    """Which cells are opened: those that are wrong about most rows, while room is.
-
-    An open cell has a codevector for each of its classes, a closed one has one.
-    """
-    order = np.argsort(-wrong, kind="stable")
-    needed = np.count_nonzero(n_classes) + np.cumsum(n_classes[order] - 1)
-    opened = np.zeros(len(wrong), dtype=bool)
-    worthy = (wrong > 0) & (n_classes > 1)
-    opened[order[worthy[order] & (needed <= n_codevectors)]] = True
-    return opened

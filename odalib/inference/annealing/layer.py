@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from odalib.inference.annealing.bifurcation import covectors_of, normalise, split
 from odalib.inference.annealing.census import Census
+from odalib.inference.annealing.closing import leaves_that_stay
 from odalib.inference.annealing.codebook import Codebook, assign, collect_cells
 from odalib.inference.annealing.draws import row_uniforms
 from odalib.inference.annealing.fit import Solution
@@ -174,8 +175,9 @@ class Layer:
         """Layer with codevectors for groups that it meets for the first time.
 
         Every class has one, and every cell one of the class that most of its rows are
-        of. A further class of a cell has where it makes more than few of the rows, and
-        others merge to make room for it.
+        of. A further class of a cell has where it makes more than few of the rows.
+        Others merge to make room for it, and where these are of one class and cell
+        each, the lightest go.
         """
         if groups is None:
             return self
@@ -203,6 +205,9 @@ class Layer:
             np.append(old.groups, codes[is_new]),
         )
         lineage = joined_by(len(old), n_new) @ merged_into(merged)
+        if parents is not None and self.grows and len(codebook) > self._wanted:
+            stay = leaves_that_stay(codebook, n_new, self._wanted)
+            codebook, lineage = codebook.select(stay), selected(stay) @ lineage
         return self._begin_level(codebook, lineage)
 
     def _deserves(self, codes, weight):

@@ -9,13 +9,17 @@ from odalib.inference.annealing.codebook import Codebook
 from odalib.inference.annealing.fit import Solution, smallest_above
 from odalib.inference.annealing.lineage import merged_into
 from odalib.inference.annealing.local.base import Partition
-from odalib.inference.annealing.merging import nearest_codevectors
+from odalib.inference.annealing.merging import merge_down, nearest_codevectors
 from odalib.inference.annealing.path import AnnealingPath
 from odalib.inference.annealing.quantiser import Quantiser
 from odalib.inference.annealing.summary import AnnealingTree
 from odalib.inference.annealing.tree import Tree, TreeLevel
 
-__all__ = ["Model"]
+__all__ = ["Model", "NotOnPathError"]
+
+
+class NotOnPathError(ValueError):
+    """The path holds no codebook of the number of codevectors asked for."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ class Model:
 
         Raises
         ------
-        ValueError
+        NotOnPathError
             Where the path holds no codebook of that size.
         """
         if n_codevectors == self.quantiser.n_codevectors:
@@ -120,9 +124,15 @@ class Model:
         groups = self.codebook.groups
         least = 1 if groups is None else len(np.unique(groups))
         if not least <= n_codevectors <= largest:
-            raise ValueError(
+            advice = "fit with a larger number"
+            if n_codevectors < least:
+                advice = (
+                    f"take {least} at least, since every class and every node of a "
+                    "tree keeps a codevector"
+                )
+            raise NotOnPathError(
                 f"{name}={n_codevectors} is not on the path, which holds {least} to "
-                f"{largest} codevectors; fit with a larger number."
+                f"{largest} codevectors; {advice}."
             )
         codebook = smallest_above(
             self.hierarchy, n_codevectors, self.solution.divergence
@@ -151,5 +161,22 @@ class Model:
                 f"{coldest:.6g}."
             )
         level = max(int((path.temperature >= temperature).sum()) - 1, 0)
-        codebook = self.solution.levels[level].codebook
+        codebook = self._with_late_groups(self.solution.levels[level].codebook)
         return self.with_codebook(codebook, path.temperature[level])
+
+    def _with_late_groups(self, codebook):
+        """Codebook of a level, with one codevector of each group that came later."""
+        present = self.codebook
+        if codebook.groups is None:
+            return codebook
+        is_late = ~np.isin(present.groups, codebook.groups)
+        if not is_late.any():
+            return codebook
+        share = present.weights[is_late].sum()
+        late = present.select(is_late)
+        late, _ = merge_down(late, self.solution.divergence, 1)
+        return Codebook(
+            np.concatenate([codebook.points, late.points]),
+            np.append((1.0 - share) * codebook.weights, share * late.weights),
+            np.append(codebook.groups, late.groups),
+        )

@@ -123,9 +123,10 @@ class FeatureView(Protocol):
     """What a resolution sees of rows."""
 
     is_ready: bool
+    name: str
 
-    def bind(self, rows: Rows) -> "FeatureView":
-        """Learn from rows what is needed."""
+    def bind(self, rows: Rows, weights: np.ndarray | None = None) -> "FeatureView":
+        """Learn from rows and their weights what is needed."""
 
     def __call__(self, rows: Rows) -> Rows:
         """Give the features of rows."""
@@ -179,13 +180,18 @@ class Settings:
         Raises
         ------
         ValueError
-            For features outside the domain of the divergence.
+            For features outside the domain of the divergence, which are named.
         """
         if self.features is None:
             return rows
         seen = self.features(rows)
-        check_range(seen)
-        self.divergence.check_domain(seen)
+        check_range(seen, self.features.name)
+        try:
+            self.divergence.check_domain(seen)
+        except ValueError as error:
+            raise ValueError(
+                f"For {self.features.name} in place of X: {error}"
+            ) from error
         return seen
 
     def check(self, rows):
@@ -200,13 +206,13 @@ class Settings:
             elif features.is_ready:
                 replace(level, features=features.bind(rows)).view(rows)
 
-    def bound_to(self, rows):
-        """Let features learn from rows what they need."""
+    def bound_to(self, rows, weights):
+        """Let features learn from rows and their weights what they need."""
         features, finer = self.features, self.finer
         return replace(
             self,
-            features=None if features is None else features.bind(rows),
-            finer=None if finer is None else finer.bound_to(rows),
+            features=None if features is None else features.bind(rows, weights),
+            finer=None if finer is None else finer.bound_to(rows, weights),
         )
 
     @property

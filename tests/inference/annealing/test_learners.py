@@ -178,7 +178,28 @@ def blended_means(batch, partition, temperature, new, n_taught=None):
                 total += part
         if total > 0:
             result[n] /= total
+        else:
+            taught = np.flatnonzero(wins.any(axis=1))
+            apart = [D(new[n], partition.codebook.points[i]) for i in taught]
+            won = wins[taught[np.argmin(apart)]]
+            result[n] = batch.targets[:n_taught][won].mean(axis=0)
     return result
+
+
+def test_in_a_tree_the_nearest_that_was_taught_is_of_the_same_parent():
+    """Where one was; else of any. Codevectors at 0, 1, 8, 9, 5, the last alone."""
+    points = np.array([[0.0], [1.0], [8.0], [9.0], [5.0]])
+    above = np.array([0, 0, 1, 1, 2])
+    codebook = Codebook(points, np.full(5, 0.2))
+    flat = Partition(as_divergence("squared_euclidean"), codebook, None)
+    partition = tree_partition(flat, above)
+    x = np.array([[0.0], [9.0]])
+    batch = Batch(x, np.ones(2), np.array([[10.0], [20.0]]))
+    cells = spec_of(blend=False).begin(batch, partition, np.array([0, 1]), 1)
+    np.testing.assert_array_equal(cells.taught_weight, [1.0, 0.0, 0.0, 1.0, 0.0])
+    new = np.array([[1.0], [6.0], [8.0], [4.0], [5.0]])
+    values, _ = cells.predict(new, partition, np.array([0, 0, 1, 2, 2]))
+    np.testing.assert_array_equal(values[:, 0], [10.0, 10.0, 20.0, 10.0, 20.0])
 
 
 @pytest.mark.parametrize("blend", [True, False], ids=["blend", "nearest"])
@@ -195,6 +216,9 @@ def test_predictions_are_by_association_with_cells_that_were_taught(blend):
     np.testing.assert_allclose(values, expected, rtol=1e-6, atol=1e-9)
     # Errors of the rows that each cell was taught, drawn to those of all.
     share = slow_association(D, batch.rows, partition.codebook, temperature)
+    lost = (share[cells.taught_weight > 0] <= 1e-6).all(axis=0)
+    assert lost.any() != blend
+    share[:, lost] = cells.association(batch.rows[lost], partition, None)
     wins = slow_association(D, batch.rows[:12], partition.codebook, None)
     wrong = np.square(batch.targets[:12] - expected[:12])
     errors = (wins * batch.weights[:12]) @ wrong
@@ -296,6 +320,63 @@ def test_cells_of_a_coarser_codebook_vary_by_more():
     expected = spread(codebook.points, into[labels])
     assert coarse.spread == pytest.approx(expected, rel=1e-9)
     assert len(coarse.learners) == 3
+
+
+class Locked(Recorder):
+    """Cannot be copied."""
+
+    def __repr__(self):
+        return "Locked()"
+
+    def __deepcopy__(self, memo):
+        raise TypeError("cannot pickle a lock")
+
+
+class Predicting(Recorder):
+    """Predicts what it is made of."""
+
+    def __init__(self, value):
+        super().__init__()
+        self.value = value
+
+    def predict(self, X):
+        return self.value(X.shape[0])
+
+
+class Replaced(Recorder):
+    """Stays as it is; `partial_fit` gives the one that has learnt."""
+
+    def partial_fit(self, X, y, sample_weight=None):
+        learnt = Recorder()
+        learnt.taught = list(self.taught)
+        return learnt.partial_fit(X, y, sample_weight)
+
+
+def test_one_that_cannot_be_copied_or_predicts_no_numbers_is_named():
+    batch = one_target(curved_batch())
+    partition = partition_of(batch)
+    with pytest.raises(ValueError, match=r"local_model=Locked\(\) cannot be copied"):
+        spec_of(Locked()).begin(batch, partition, None, 1)
+    for value in (
+        lambda n: np.full(n, 1.0 + 2.0j),
+        lambda n: np.ma.array(np.zeros(n), mask=True),
+    ):
+        with pytest.raises(ValueError, match=r"local_model=.*complex or masked"):
+            spec_of(Predicting(value)).begin(batch, partition, None, 1)
+
+
+def test_what_partial_fit_returns_goes_on_where_it_is_a_learner():
+    batch = one_target(curved_batch())
+    partition = partition_of(batch)
+    found = spec_of(Replaced()).begin(batch, partition, None, 1)
+    expected = spec_of().begin(batch, partition, None, 1)
+    assert all(one.taught for one in found.learners)
+    for one, other in zip(
+        found.predict(batch.rows, partition, None),
+        expected.predict(batch.rows, partition, None),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_one_that_fails_is_named():

@@ -9,11 +9,22 @@ from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.groups import MAX_CLASSES, group_codes
 from odalib.inference.annealing.local.base import LocalModels
 from odalib.inference.annealing.local.class_vote import ClassVote
+from odalib.inference.annealing.local.polish import log_likelihood
 from odalib.inference.annealing.local.voting import class_log_probabilities
+from odalib.inference.annealing.rows import RowBlocks
 from odalib.inference.annealing.stream import Stream, restart
 
 from .regressions import curved_batch, regression_settings, spec_of
+from .streams import begin, shrink_windows
+from .tree_streams import assert_sound, classes_in_time
+from .tree_streams import settings_of as tree_settings
 from .trees import SetVote, chain, grow_tree, labelled_rows
+
+
+@pytest.fixture(autouse=True)
+def small_windows(monkeypatch):
+    shrink_windows(monkeypatch)
+
 
 VOTES = ((12, "bayes", 0.4, 3.0), (4, "nearest", 0.8, 1.0))
 NO_METRIC = ((12, "bayes", None, 3.0), (4, "nearest", None, 1.0))
@@ -140,3 +151,97 @@ def test_a_level_of_a_tree_learns_in_the_cells_above():
         )
     rows = np.exp(class_log_probabilities(found.model.tree, batch.rows, 3, 1))
     np.testing.assert_allclose(rows.sum(axis=1), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", ["flat", "two"])
+def test_a_class_that_came_late_is_at_every_level(shape):
+    """With a codevector at the weighted mean of those that it has now."""
+    batch = classes_in_time()
+    state = begin(tree_settings(shape, True)).learn(batch)
+    model = state.model
+    temperature = model.path.temperature[0]
+    level = model.at_temperature(temperature)
+    early = set(model.solution.levels[0].codebook.groups)
+    late = set(model.codebook.groups) - early
+    assert {int(group) % MAX_CLASSES for group in late} >= {3}
+    groups = level.codebook.groups
+    assert set(groups) == early | late
+    for group in late:
+        own = model.codebook.groups == group
+        weights = model.codebook.weights[own]
+        mean = weights @ model.codebook.points[own] / weights.sum()
+        (place,) = np.flatnonzero(groups == group)
+        np.testing.assert_allclose(level.codebook.points[place], mean, rtol=1e-9)
+        assert level.codebook.weights[place] == pytest.approx(weights.sum(), rel=1e-9)
+    assert level.codebook.weights.sum() == pytest.approx(1.0, rel=1e-12)
+    # Such a level goes on, and learns rows of all classes.
+    rows = batch.rows[batch.targets == 3]
+    for taught in (None, batch):
+        stream = restart(state, level, state.settings, taught)
+        found = class_log_probabilities(stream.model.tree, rows, 4, 1)
+        assert (found.argmax(axis=1) == 3).mean() > 0.5
+        assert_sound(stream.learn(batch), rows)
+
+
+def test_rows_of_a_class_that_no_codevector_is_of_teach_nothing():
+    """It was announced, but has not come yet."""
+    batch = classes_in_time(first_of_last=1000)
+    state = begin(tree_settings("flat", True)).learn(batch)
+    level = state.model.at_size(4)
+    strange = replace(batch, targets=np.where(np.arange(len(batch)) % 5, 3, 0))
+    known = strange[strange.targets == 0]
+    with_strangers, without = (
+        restart(state, level, state.settings, rows).layers[0].cells
+        for rows in (strange, known)
+    )
+    assert with_strangers.spread == without.spread
+    assert with_strangers.weight == without.weight
+
+
+def test_a_polish_that_nobody_judged_ends_where_the_likelihood_falls():
+    """A cold vote on labels that are noise, whose passes overshoot."""
+    batch, random = labelled_rows(n_rows=60), np.random.default_rng(3)
+    batch = replace(batch, targets=random.integers(3, size=60))
+    spec = SetVote(("bayes",), 0.0, True, coldness=8.0, n_passes=64)
+    spec = replace(spec, polish_coldness=8.0)
+    (layer,), _ = grow_tree(
+        batch, chain([(None, 9)], local_models=replace(spec, n_passes=0))
+    )
+    partition, vote = layer.partition, layer.cells
+    rows = RowBlocks(batch.rows, batch.weights, partition.shift)
+
+    def height(codebook):
+        return log_likelihood(
+            rows, batch.targets, codebook, partition.divergence, temperature
+        )
+
+    temperature = replace(vote, coldness=8.0).temperature
+    every = list(spec.polished(batch, partition, vote, 1, None))
+    climbed = list(replace(spec, climbs=True).polished(batch, partition, vote, 1, None))
+    heights = [height(codebook) for codebook in [partition.codebook, *every]]
+    falls = np.flatnonzero(np.diff(heights) < 0)
+    assert len(every) == 64
+    assert len(climbed) == falls[0] < 64
+    for one, other in zip(climbed, every, strict=False):
+        np.testing.assert_array_equal(one.points, other.points)
+    truth = [
+        log_p[c]
+        for log_p, c in zip(
+            class_log_probabilities_of(partition, batch, temperature),
+            batch.targets,
+            strict=True,
+        )
+    ]
+    assert heights[0] == pytest.approx(batch.weights @ truth, rel=1e-9)
+
+
+def class_log_probabilities_of(partition, batch, temperature):
+    """By loops: the votes of codevectors by Bayes, row by row."""
+    codebook, x = partition.codebook, batch.rows - partition.shift
+    result = []
+    for row in x:
+        apart = ((codebook.points - row) ** 2).sum(axis=1)
+        votes = codebook.weights * np.exp((apart.min() - apart) / temperature)
+        by_class = np.bincount(codebook.groups, votes, minlength=3)
+        result.append(np.log(by_class / by_class.sum()))
+    return result

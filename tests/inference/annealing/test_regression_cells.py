@@ -306,6 +306,15 @@ def test_mean_divergence_is_that_of_loops():
     found = mean_divergence(RowBlocks(batch.rows, batch.weights), partition)
     expected = mean_of_nearest(d, batch.rows, batch.weights, partition.codebook)
     assert found == pytest.approx(expected, rel=1e-10)
+    # In a tree, the nearest in their own cell.
+    cells, parents = np.array([0, 1, 1, 0]), np.arange(80) % 2
+    rows = RowBlocks(batch.rows, batch.weights, groups=parents)
+    found = mean_divergence(rows, tree_partition(partition, cells))
+    within = mean_of_nearest(
+        d, batch.rows, batch.weights, partition.codebook, parents, cells
+    )
+    assert found == pytest.approx(within, rel=1e-10)
+    assert within > 1.2 * expected
 
 
 def test_targets_far_from_zero_keep_their_digits():

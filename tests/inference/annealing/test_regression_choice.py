@@ -15,6 +15,7 @@ from odalib.inference.annealing.divergences import (
     SquaredEuclidean,
 )
 from odalib.inference.annealing.fit import anneal
+from odalib.inference.annealing.groups import MAX_CLASSES
 from odalib.inference.annealing.local import regression_choice as module
 from odalib.inference.annealing.local.base import Partition
 from odalib.inference.annealing.local.folds import folds_of
@@ -42,26 +43,36 @@ GLOBAL_RIDGES = (0.0, 1.0, 10.0, 100.0, 1000.0)
 OPEN = {"ridge": None, "global_ridge": 0.0, "warmth": 1.0}
 
 
-def every_loss(batch, settings, warmths, ridges, global_ridge, number=None):
+def every_loss(
+    batch, settings, warmths, ridges, global_ridge, number=None, parents=None
+):
     """Squared errors of all rows held out for every warmth and ridge, and weights.
 
-    With fewer codevectors for a number, those of the fit merged.
+    With fewer codevectors for a number, those of the fit merged; in the cells of
+    parents, where they are given.
     """
     d = CLOSED_FORMS["squared_euclidean"]
     errors, weights = {}, []
     for fold in folds_of(batch, None, settings.seed):
         learnt, unseen = fold.learnt, fold.held_out
         weights.append(unseen.weights)
-        solution = anneal(learnt, replace(settings, thorough=False))
+        above, cells, groups = (None, None), None, None
+        if parents is not None:
+            above = parents[fold.learnt_places], parents[fold.places]
+            groups = above[0] * MAX_CLASSES
+        solution = anneal(learnt, replace(settings, thorough=False), groups=groups)
         codebook, shift = solution.codebook, solution.shift
         if number is not None:
             codebook, _ = merge_down(codebook, settings.divergence, number)
         x, new = learnt.rows - shift, unseen.rows - shift
-        spread = mean_of_nearest(d, x, learnt.weights, codebook)
+        if parents is not None:
+            cells = codebook.groups // MAX_CLASSES
+        spread = mean_of_nearest(d, x, learnt.weights, codebook, above[0], cells)
         for warmth in warmths:
             temperature = None if warmth is None else warmth * spread
             share, own = (
-                slow_association(d, rows, codebook, temperature) for rows in (x, new)
+                slow_association(d, rows, codebook, temperature, own_cells, cells)
+                for rows, own_cells in zip((x, new), above, strict=True)
             )
             share = share * learnt.weights
             for ridge in ridges:
@@ -146,6 +157,38 @@ def test_what_predicts_rows_held_out_best_is_chosen(slopes, blend, ridge, seed):
     assert [entry[0] for entry in found.by_size] == [4, 2, 1]
     # All else is as it was.
     assert replace(chosen, local_models=spec) == settings
+
+
+def test_within_the_cells_of_a_tree_what_predicts_best_there_is_chosen():
+    """Cells of a noise feature: the nearest leaf of all is much nearer."""
+    batch = curved_batch(n_rows=60, seed=2)
+    parents = np.random.default_rng(0).integers(3, size=60)
+    spec = spec_of(**OPEN)
+    settings = regression_settings(spec, n_codevectors=6)
+    found = choose_regression(spec, batch, settings, 1, parents).local_models
+    errors, weights = every_loss(
+        batch, settings, WARMTHS, RIDGES, found.global_ridge, parents=parents
+    )
+    scale = target_scale(batch)
+    losses = {
+        key: float(weights @ (values / scale).sum(axis=1))
+        for key, values in errors.items()
+    }
+    best = min(losses, key=losses.get)
+    assert (found.warmth, found.ridge) == best
+    np.testing.assert_allclose(
+        found.held_out_error, np.average(errors[best], axis=0, weights=weights), 1e-5
+    )
+
+
+def test_an_open_number_is_one_for_each_cell_at_least():
+    batch = curved_batch(n_rows=60)
+    settings = replace(regression_settings(spec_of(), n_codevectors=50), choose=True)
+    numbers = [
+        open_number(batch, settings, parents).schedule.n_codevectors
+        for parents in (None, np.arange(60) % 4, np.arange(60) % 20)
+    ]
+    assert numbers == [10, 10, 20]
 
 
 def best_global_ridge(batch, settings):

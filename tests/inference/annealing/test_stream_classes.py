@@ -206,3 +206,26 @@ def test_warm_up_waits_for_enough_rows_of_all_classes_together():
     state = begin(settings).learn(Batch(x, np.ones(600), y))
     assert isinstance(state, Stream)
     assert isinstance(begin(settings).learn(Batch(x, np.ones(600), 0 * y)), WarmUp)
+
+
+def test_a_tree_holds_no_more_leaves_than_it_may_as_classes_join():
+    """One of each cell and class at the least; the lightest others go."""
+    random = np.random.default_rng(0)
+    settings = chain([((0,), 2), (None, 5)], stream_batch_size=16, local_models=VOTE)
+    state, groups_met = begin(settings), set()
+    for n_classes in (2, 3, 4):
+        y = random.integers(n_classes, size=400)
+        x = 0.5 * random.normal(size=(400, 3))
+        # Two classes at each place of the first feature.
+        x[:, 0] += 4.0 * (y % 2)
+        x[:, 1] += 4.0 * (y // 2)
+        batch = Batch(x, np.ones(400), y)
+        for start in range(0, 400, 16):
+            state = state.learn(batch[start : start + 16])
+            top, leaves = (layer.codebook for layer in state.layers)
+            groups_met |= set(leaves.groups)
+            assert len(leaves) <= max(5, len(top))
+        assert set(leaves.groups // MAX_CLASSES) == set(range(len(top)))
+        assert set(leaves.groups % MAX_CLASSES) == set(range(n_classes))
+        assert_sound(state, x[:40])
+    assert len(groups_met) > 5

@@ -30,7 +30,9 @@ class Columns:
 
     places: tuple
 
-    def bind(self, rows):
+    name = "what a map gives"
+
+    def bind(self, rows, weights=None):
         return self
 
     def __call__(self, rows):

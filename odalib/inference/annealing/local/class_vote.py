@@ -3,9 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from odalib.inference.annealing.groups import group_codes
 from odalib.inference.annealing.local.base import LocalModels, Partition, nearest_size
-from odalib.inference.annealing.local.polish import polish_pass
+from odalib.inference.annealing.local.polish import log_likelihood, polish_pass
 from odalib.inference.annealing.local.vote import Vote, spread_sums
 from odalib.inference.annealing.local.vote_choice import choose_vote
 from odalib.inference.annealing.rows import RowBlocks
@@ -36,6 +38,9 @@ class ClassVote(LocalModels):
         best with it, before any polish.
     n_passes : int
     polish_coldness : float
+    climbs : bool
+        End the polish where the likelihood of the rows falls: where rows held out did
+        not tell how many passes are good.
     """
 
     decisions: tuple[str, ...]
@@ -47,6 +52,7 @@ class ClassVote(LocalModels):
     by_size: tuple[Any, ...] = ()
     n_passes: int = 0
     polish_coldness: float = 1.0
+    climbs: bool = False
 
     by_class = True
     # What is chosen on rows held out makes annealing dear.
@@ -74,6 +80,7 @@ class ClassVote(LocalModels):
             shrinkage=shrinkage,
             coldness=coldness * rise,
             polish_coldness=coldness,
+            climbs=True,
         )
 
     def begin(self, batch, partition, parents, n_jobs):
@@ -104,9 +111,15 @@ class ClassVote(LocalModels):
         rows = RowBlocks(batch.rows, batch.weights, partition.shift, n_jobs)
         divergence = vote.divergence(partition)
         temperature = replace(vote, coldness=self.polish_coldness).temperature
-        codebook = partition.codebook
+        judged = divergence, temperature, parents
+        codebook, height = partition.codebook, -np.inf
+        if self.climbs:
+            height = log_likelihood(rows, batch.targets, codebook, *judged)
         for _ in range(self.n_passes):
-            codebook = polish_pass(
-                rows, batch.targets, codebook, divergence, temperature, parents
-            )
+            codebook = polish_pass(rows, batch.targets, codebook, *judged)
+            if self.climbs:
+                before = height
+                height = log_likelihood(rows, batch.targets, codebook, *judged)
+                if height < before:
+                    return
             yield codebook

@@ -1,6 +1,7 @@
 """Rows held out inside a fit, by what they hold."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.draws import distinct_rows, row_phases, uniforms_of
 from odalib.inference.annealing.rows import RowBlocks
 
-__all__ = ["Fold", "folds_of", "number_for", "untied"]
+__all__ = ["Fold", "folds_of", "folds_within", "number_for", "untied"]
 
 # Rows fall into this many parts or more, none of more than PART_ROWS. Each turn holds
 # one part out and learns from the next ones, and turns end when enough was held out.
@@ -24,12 +25,34 @@ class Fold:
     learnt, held_out : Batch
     learnt_places, places : array of int
         Of the rows learnt and held out, in the batch they are of.
+    parents : tuple of two arrays of int, or of two None
+        Cells of the rows learnt and held out, at the resolution above.
     """
 
     learnt: Batch
     held_out: Batch
     learnt_places: np.ndarray
     places: np.ndarray
+    parents: tuple[Any, Any] = (None, None)
+
+    def within(self, parents):
+        """Fold whose rows held out are in cells of rows learnt.
+
+        Parameters
+        ----------
+        parents : array of int of shape (n,) or None
+            Cell of every row of the batch at the resolution above.
+        """
+        if parents is None:
+            return self
+        learnt, held_out = parents[self.learnt_places], parents[self.places]
+        met = np.isin(held_out, learnt)
+        return replace(
+            self,
+            held_out=self.held_out[met],
+            places=self.places[met],
+            parents=(learnt, held_out[met]),
+        )
 
 
 def folds_of(batch, classes, seed, enough=HELD_OUT):
@@ -66,6 +89,26 @@ def folds_of(batch, classes, seed, enough=HELD_OUT):
         if len(places) and len(learnt):
             folds.append(Fold(batch[learnt], batch[places], learnt, places))
     return folds
+
+
+def folds_within(batch, parents, seed, enough):
+    """Hold out rows of cells that other rows are in, see `folds_of`.
+
+    Parameters
+    ----------
+    batch : Batch
+    parents : array of int of shape (n,) or None
+        Cell of every row at the resolution above.
+    seed : int
+    enough : int
+
+    Returns
+    -------
+    list of Fold
+        Each with some row held out.
+    """
+    folds = [fold.within(parents) for fold in folds_of(batch, None, seed, enough)]
+    return [fold for fold in folds if len(fold.places)]
 
 
 def number_for(batch, share, most, least=1):

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from odalib.inference.annealing.fit import anneal
+from odalib.inference.annealing.groups import group_codes, parents_of
 from odalib.inference.annealing.local.association import associate
 from odalib.inference.annealing.local.base import (
     Cells,
@@ -17,7 +18,7 @@ from odalib.inference.annealing.local.base import (
     Partition,
     rise_of_spread,
 )
-from odalib.inference.annealing.local.folds import folds_of
+from odalib.inference.annealing.local.folds import folds_within
 from odalib.inference.annealing.local.moments import (
     as_held_out,
     mean_divergence,
@@ -75,8 +76,8 @@ class CellLearners(LocalModels):
         """As `LocalModels.tuned`; the temperature of the association alone."""
         target = self.target.measured(batch, settings.divergence)
         spec = replace(self, target=target)
-        settings = replace(open_number(batch, settings), local_models=spec)
-        folds = folds_of(batch, None, settings.seed, ENOUGH_ROWS)
+        settings = replace(open_number(batch, settings, parents), local_models=spec)
+        folds = folds_within(batch, parents, settings.seed, ENOUGH_ROWS)
         if not folds:
             return settings
         warmths = WARMTHS if self.blend else WARMTHS[:1]
@@ -97,19 +98,22 @@ class CellLearners(LocalModels):
 
     def begin(self, batch, partition, parents, n_jobs):
         """As `LocalModels.begin`."""
-        rows = RowBlocks(batch.rows, batch.weights, partition.shift, n_jobs)
+        rows, in_cells = (
+            RowBlocks(batch.rows, batch.weights, partition.shift, n_jobs, groups)
+            for groups in (None, parents)
+        )
         n_cells = len(partition.codebook)
         empty = LearnerCells(
             self,
             (self.learner,) * n_cells,
             np.zeros(n_cells),
             np.zeros((n_cells, batch.targets.shape[1])),
-            mean_divergence(rows, partition),
+            mean_divergence(in_cells, partition),
             rows.total_weight,
         )
         seen = replace(batch, rows=rows.select(slice(None)))
         cells = empty.taught(seen, partition, parents)
-        association = associate(seen.rows, partition, parents, cells.temperature)
+        association = cells.association(seen.rows, partition, parents)
         wrong = np.square(
             cells.blend(seen.rows, partition, association) - batch.targets
         )
@@ -122,6 +126,9 @@ class CellLearners(LocalModels):
 @dataclass(frozen=True)
 class LearnerCells(Cells):
     """A learner in every cell, taught the rows that the cell wins.
+
+    Rows of a cell whose learner was taught nothing are predicted by that of the nearest
+    codevector whose learner was.
 
     Attributes
     ----------
@@ -153,9 +160,46 @@ class LearnerCells(Cells):
         """Temperature of the association, or None for the nearest codevector."""
         return self.spec.warmth * (self.spread or 1.0) if self.spec.blend else None
 
+    def association(self, block, partition, parents):
+        """Association of rows with the cells that predict them, shape (K, n).
+
+        Cells that were taught nothing predict nothing. A row that is near to no others
+        is that of the nearest codevector whose learner was taught.
+        """
+        association = associate(block, partition, parents, self.temperature)
+        taught = self.taught_weight > 0
+        lost = np.flatnonzero((association[taught] <= LEAST_SHARE).all(axis=0))
+        if len(lost):
+            above = None if parents is None else parents[lost]
+            nearest = self._nearest_taught(block[lost], partition, above)
+            association[:, lost] = 0.0
+            association[nearest, lost] = 1.0
+        return association
+
+    def _nearest_taught(self, rows, partition, parents):
+        """Nearest codevector whose learner was taught, shape (n,).
+
+        Below the cell of the row at the resolution above, where one was.
+        """
+        taught = np.flatnonzero(self.taught_weight)
+        among = replace(partition, codebook=partition.codebook.select(taught))
+        nearest = np.empty(rows.shape[0], dtype=int)
+        in_cell = np.zeros(len(nearest), dtype=bool)
+        if parents is not None:
+            in_cell = np.isin(parents, parents_of(among.codebook.groups))
+        for own, above in (
+            (np.flatnonzero(in_cell), parents),
+            (np.flatnonzero(~in_cell), None),
+        ):
+            if len(own):
+                above = None if above is None else above[own]
+                wins = associate(rows[own], among, above, None)
+                nearest[own] = taught[wins.argmax(axis=0)]
+        return nearest
+
     def predict(self, block, partition, parents):
         """Predictions and their variance, each of shape (n, m)."""
-        association = associate(block, partition, parents, self.temperature)
+        association = self.association(block, partition, parents)
         variance = mixed_errors(self.errors, self.taught_weight)
         return self.blend(block, partition, association), association.T @ variance
 
@@ -170,15 +214,15 @@ class LearnerCells(Cells):
                 values = _predicted(self.learners[cell], rows[own], self.n_targets)
                 result[own] += association[cell, own, np.newaxis] * values
                 share[own] += association[cell, own]
-        return result / np.where(share > 0, share, 1.0)[:, np.newaxis]
+        return result / share[:, np.newaxis]
 
     def learn(self, batch, partition, parents, memory, age):
         """Learners after some more rows, which they are tried on before."""
-        association = associate(batch.rows, partition, parents, self.temperature)
+        association = self.association(batch.rows, partition, parents)
         values = self.blend(batch.rows, partition, association)
         wins = associate(batch.rows, partition, parents, None)
         wrong = (wins * batch.weights) @ np.square(batch.targets - values)
-        rows = RowBlocks(batch.rows, batch.weights)
+        rows = RowBlocks(batch.rows, batch.weights, groups=parents)
         step = step_size(rows.total_weight, self.weight, memory)
         spread = mean_divergence(rows, partition)
         return replace(
@@ -245,23 +289,34 @@ def _as_they_came(block, partition):
 
 def _taught(learner, rows, targets, weights):
     """Copy of a learner that has been taught some rows."""
-    taught = deepcopy(learner)
-    weighted = {}
-    if "sample_weight" in signature(taught.partial_fit).parameters:
-        weighted = {"sample_weight": weights}
     try:
-        taught.partial_fit(rows, targets, **weighted)
+        taught = deepcopy(learner)
+    except Exception as error:
+        raise ValueError(
+            f"local_model={learner!r} cannot be copied, and every cell has a copy: "
+            f"{error}"
+        ) from error
+    weighted = {}
+    try:
+        if "sample_weight" in signature(taught.partial_fit).parameters:
+            weighted = {"sample_weight": weights}
+        returned = taught.partial_fit(rows, targets, **weighted)
     except Exception as error:
         raise ValueError(
             f"local_model={learner!r} failed to learn the rows of a cell: {error}"
         ) from error
-    return taught
+    # Some learners stay as they are, and return another that has learnt.
+    is_learner = hasattr(returned, "partial_fit") and hasattr(returned, "predict")
+    return returned if is_learner else taught
 
 
 def _predicted(learner, rows, n_targets):
     """Predictions of a learner, shape (n, m)."""
     try:
-        values = np.asarray(learner.predict(rows), dtype=float)
+        values = learner.predict(rows)
+        if np.iscomplexobj(values) or np.ma.is_masked(values):
+            raise ValueError("complex or masked values, which are no predictions")
+        values = np.asarray(values, dtype=float)
     except Exception as error:
         raise ValueError(
             f"local_model={learner!r} failed to predict rows of a cell: {error}"
@@ -284,17 +339,18 @@ def _predicted(learner, rows, n_targets):
 def _errors_held_out(spec, fold, settings, warmths, n_jobs):
     """Squared errors of the rows held out, for each warmth, each (n, m)."""
     learnt, held_out = fold.learnt, fold.held_out
+    above, parents = fold.parents
     quick = replace(settings, thorough=False)
-    solution = anneal(learnt, quick, n_jobs)
+    solution = anneal(learnt, quick, n_jobs, groups=group_codes(above, None))
     partition = Partition.of(solution.divergence, solution.codebook, solution.shift)
     spec = replace(spec, held_out_error=None)
-    cells = spec.begin(learnt, partition, None, n_jobs)
+    cells = spec.begin(learnt, partition, above, n_jobs)
     rows = RowBlocks(held_out.rows, held_out.weights, partition.shift)
     block = rows.select(slice(None))
     errors = []
     for warmth in warmths:
         tried = replace(cells, spec=replace(spec, warmth=warmth))
-        association = associate(block, partition, None, tried.temperature)
+        association = tried.association(block, partition, parents)
         values = tried.blend(block, partition, association)
         errors.append(np.square(values - held_out.targets))
     return errors

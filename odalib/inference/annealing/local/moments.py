@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from odalib.inference.annealing.codebook import assign
+from odalib.inference.annealing.groups import parents_of
 from odalib.inference.annealing.lineage import halves
 from odalib.inference.annealing.local.association import associate
 from odalib.inference.annealing.local.base import (
@@ -324,7 +325,8 @@ class MomentCells(Cells):
         association *= batch.weights
         kept = self._kept(partition, association.sum(axis=1), memory, age)
         weight = float(batch.weights.sum())
-        spread = mean_divergence(RowBlocks(batch.rows, batch.weights), partition)
+        rows = RowBlocks(batch.rows, batch.weights, groups=parents)
+        spread = mean_divergence(rows, partition)
         step = step_size(weight, self.weight, memory)
         return replace(
             self,
@@ -439,10 +441,13 @@ def mean_divergence(rows, partition):
     Parameters
     ----------
     rows : RowBlocks
-        In the coordinates of the partition.
+        In the coordinates of the partition; by their cells at the resolution above,
+        whose children alone are near, where there is one.
     partition : Partition
     """
-    divergence = partition.divergence
-    _, affinity = assign(rows, divergence, partition.codebook)
+    divergence, codebook = partition.divergence, partition.codebook
+    if rows.groups is not None:
+        codebook = replace(codebook, groups=parents_of(codebook.groups))
+    _, affinity = assign(rows, divergence, codebook)
     apart = beyond_rounding(rows.phi(divergence), affinity)
     return float(rows.row_weights @ apart / rows.total_weight)

@@ -5,7 +5,7 @@ import numpy as np
 from odalib.inference.annealing.groups import MAX_CLASSES, parents_of
 from odalib.kernels.reference import annealing as kernels
 
-__all__ = ["polish_pass"]
+__all__ = ["log_likelihood", "polish_pass"]
 
 # Rows that a codevector is held back by, in units of those that pull on it: at two,
 # weights stay positive.
@@ -37,19 +37,11 @@ def polish_pass(rows, classes, codebook, divergence, temperature, parents=None):
     -------
     Codebook
     """
-    gradients, offsets = codebook.planes(divergence)
-    log_weights = np.log(codebook.weights)
-    own_class, above = codebook.groups % MAX_CLASSES, parents_of(codebook.groups)
+    logits_of = _logits(codebook, divergence, temperature, classes, parents)
 
     def on_block(block, row_weights, span):
-        logits = kernels.negative_divergence(
-            block, gradients / temperature, offsets / temperature - log_weights
-        )
-        if parents is not None:
-            logits[above[:, np.newaxis] != parents[span]] = -np.inf
-        association = _softmax(logits)
-        other = own_class[:, np.newaxis] != classes[span]
-        within = _softmax(np.where(other, -np.inf, logits))
+        logits, of_class = logits_of(block, span)
+        association, within = _softmax(logits), _softmax(of_class)
         association *= row_weights
         within *= row_weights
         pull = within - association
@@ -68,6 +60,43 @@ def polish_pass(rows, classes, codebook, divergence, temperature, parents=None):
     moves = divergence.shorten(codebook.points, moves)
     weights = codebook.weights * (own + held) / (all_rows + held)
     return codebook.moved(codebook.points + moves, weights / weights.sum())
+
+
+def log_likelihood(rows, classes, codebook, divergence, temperature, parents=None):
+    """``sum log p(c | x)``, which a polish climbs; as for `polish_pass`."""
+    logits_of = _logits(codebook, divergence, temperature, classes, parents)
+
+    def on_block(block, row_weights, span):
+        logits, of_class = logits_of(block, span)
+        return row_weights @ (_log_sum(of_class) - _log_sum(logits))
+
+    return float(rows.reduce(on_block, len(codebook)))
+
+
+def _logits(codebook, divergence, temperature, classes, parents):
+    """Give a function of a block: logits of all codevectors, and of those of the class.
+
+    Each is of shape (K, n), minus infinity where a codevector is not meant.
+    """
+    gradients, offsets = codebook.planes(divergence)
+    log_weights = np.log(codebook.weights)
+    own_class, above = codebook.groups % MAX_CLASSES, parents_of(codebook.groups)
+
+    def of_block(block, span):
+        logits = kernels.negative_divergence(
+            block, gradients / temperature, offsets / temperature - log_weights
+        )
+        if parents is not None:
+            logits[above[:, np.newaxis] != parents[span]] = -np.inf
+        other = own_class[:, np.newaxis] != classes[span]
+        return logits, np.where(other, -np.inf, logits)
+
+    return of_block
+
+
+def _log_sum(logits):
+    largest = logits.max(axis=0)
+    return largest + np.log(np.exp(logits - largest).sum(axis=0))
 
 
 def _softmax(logits):

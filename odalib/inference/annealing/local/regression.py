@@ -76,7 +76,7 @@ class CellRegression(LocalModels):
         """As `LocalModels.tuned`; also the metric, and an open number."""
         target = self.target.measured(batch, settings.divergence)
         spec = replace(self, target=target)
-        return choose_regression(spec, batch, settings, n_jobs)
+        return choose_regression(spec, batch, settings, n_jobs, parents)
 
     def resized(self, number):
         """As `LocalModels.resized`."""
@@ -87,7 +87,10 @@ class CellRegression(LocalModels):
 
     def begin(self, batch, partition, parents, n_jobs):
         """As `LocalModels.begin`."""
-        rows = RowBlocks(batch.rows, batch.weights, partition.shift, n_jobs)
+        rows, in_cells = (
+            RowBlocks(batch.rows, batch.weights, partition.shift, n_jobs, groups)
+            for groups in (None, parents)
+        )
         targets = batch.targets
         centre = batch.weights @ targets / rows.total_weight
         n_cells, axes = len(partition.codebook), self.axes(rows)
@@ -102,7 +105,7 @@ class CellRegression(LocalModels):
             warmth=self.warmth if self.blend else None,
             sums=CellSums.zeros(n_cells, len(offset), len(centre)),
             errors=np.zeros((n_cells, len(centre))),
-            spread=mean_divergence(rows, partition),
+            spread=mean_divergence(in_cells, partition),
             weight=rows.total_weight,
             by_size=self.by_size,
         )

@@ -9,8 +9,9 @@ import scipy.sparse as sp
 
 from odalib.inference.annealing.divergences import Mahalanobis, SquaredEuclidean
 from odalib.inference.annealing.fit import anneal
+from odalib.inference.annealing.groups import group_codes
 from odalib.inference.annealing.local.base import Partition
-from odalib.inference.annealing.local.folds import folds_of, number_for
+from odalib.inference.annealing.local.folds import folds_within, number_for
 from odalib.inference.annealing.local.regression_trials import (
     Judged,
     Trial,
@@ -43,7 +44,7 @@ ROW_SHARE = 1.0 / 6.0
 METRIC_ROUNDS, METRIC_FLOOR = 3, 0.03
 
 
-def choose_regression(spec, batch, settings, n_jobs):
+def choose_regression(spec, batch, settings, n_jobs, parents=None):
     """Choose settings of the regression by how they predict rows held out.
 
     The metric in which rows are compared is the average outer product of the slopes
@@ -57,13 +58,15 @@ def choose_regression(spec, batch, settings, n_jobs):
     batch : Batch
     settings : Settings
     n_jobs : int
+    parents : array of int of shape (n,) or None
+        Cell of every row at the resolution above, whose children alone predict it.
 
     Returns
     -------
     Settings
     """
-    settings = replace(open_number(batch, settings), local_models=spec)
-    folds = folds_of(batch, None, settings.seed, ENOUGH_ROWS)
+    settings = replace(open_number(batch, settings, parents), local_models=spec)
+    folds = folds_within(batch, parents, settings.seed, ENOUGH_ROWS)
     if not folds:
         return settings
     scale = target_scale(batch)
@@ -72,7 +75,7 @@ def choose_regression(spec, batch, settings, n_jobs):
     rounds = [_Round.of(spec, settings, folds, scale, n_jobs)]
     if _learns_metric(spec, batch, settings) and target_spread(batch)[2].any():
         for _ in range(METRIC_ROUNDS):
-            metric = _metric_of_slopes(batch, rounds[-1], scale, n_jobs)
+            metric = _metric_of_slopes(batch, rounds[-1], scale, n_jobs, parents)
             if metric is None:
                 break
             learnt = replace(settings, divergence=metric)
@@ -82,12 +85,16 @@ def choose_regression(spec, batch, settings, n_jobs):
     return _best_round(rounds).with_path(spec, scale)
 
 
-def open_number(batch, settings):
-    """Give settings a number of codevectors where it is open: by the rows there are."""
+def open_number(batch, settings, parents=None):
+    """Give settings a number of codevectors where it is open: by the rows there are.
+
+    At least one for each cell at the resolution above.
+    """
     schedule = settings.schedule
     if not settings.choose:
         return settings
-    number = number_for(batch, ROW_SHARE, schedule.n_codevectors)
+    least = 1 if parents is None else len(np.unique(parents))
+    number = number_for(batch, ROW_SHARE, schedule.n_codevectors, least)
     schedule = replace(schedule, n_codevectors=number)
     return replace(settings, schedule=schedule, choose=False)
 
@@ -208,16 +215,17 @@ def _choose_global_ridge(spec, folds, scale):
     return min(GLOBAL_RIDGES, key=loss)
 
 
-def _metric_of_slopes(batch, previous, scale, n_jobs):
+def _metric_of_slopes(batch, previous, scale, n_jobs, parents):
     """Divergence of the average outer product of slopes, or None where they are zero.
 
     Features are taken in units of their spread, and the identity in these is mixed in.
     """
     settings = previous.settings
     spec = settings.local_models
-    solution = anneal(batch, replace(settings, thorough=False), n_jobs)
+    groups = group_codes(parents, None)
+    solution = anneal(batch, replace(settings, thorough=False), n_jobs, groups=groups)
     partition = Partition.of(solution.divergence, solution.codebook, solution.shift)
-    cells = spec.begin(batch, partition, None, n_jobs)
+    cells = spec.begin(batch, partition, parents, n_jobs)
     slopes = cells.coefficients.slope
     if cells.axes is not None:
         slopes = np.einsum("dq,kqm->kdm", cells.axes, slopes)

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from odalib.inference.annealing.bregman import BregmanDivergence
 from odalib.inference.annealing.fit import anneal
+from odalib.inference.annealing.groups import group_codes
 from odalib.inference.annealing.local.association import associate
 from odalib.inference.annealing.local.base import Partition
 from odalib.inference.annealing.local.folds import untied
@@ -69,12 +70,15 @@ class View:
     y : array of shape (n, m)
         About the mean of the targets learnt.
     weights : array of shape (n,)
+    parents : array of int of shape (n,) or None
+        Cells at the resolution above.
     """
 
     rows: np.ndarray | sp.csr_matrix
     z: np.ndarray
     y: np.ndarray
     weights: np.ndarray
+    parents: Any
 
     @classmethod
     def pair(cls, fold, shift, axes_of):
@@ -87,10 +91,12 @@ class View:
         offset, rounding = offset_of(learnt, axes)
         centre = learnt.row_weights @ fold.learnt.targets / learnt.total_weight
         views = []
-        for rows, batch in ((learnt, fold.learnt), (unseen, fold.held_out)):
+        batches = (fold.learnt, fold.held_out)
+        both = zip((learnt, unseen), batches, fold.parents, strict=True)
+        for rows, batch, parents in both:
             block = rows.select(slice(None))
             z, y = along(block, axes) - offset, batch.targets - centre
-            views.append(cls(block, z, y, batch.weights))
+            views.append(cls(block, z, y, batch.weights, parents))
         return (*views, rounding)
 
 
@@ -109,7 +115,9 @@ class Trial:
     @classmethod
     def of(cls, fold, spec, settings, n_jobs):
         """Anneal the rows of a fold."""
-        solution = anneal(fold.learnt, replace(settings, thorough=False), n_jobs)
+        groups = group_codes(fold.parents[0], None)
+        settings = replace(settings, thorough=False)
+        solution = anneal(fold.learnt, settings, n_jobs, groups=groups)
         partition = Partition.of(solution.divergence, solution.codebook, solution.shift)
         learnt, held_out, rounding = View.pair(fold, partition.shift, spec.axes)
         return cls(
@@ -134,9 +142,13 @@ class Trial:
         """Squared errors of the rows held out, for each ridge, each (n, m)."""
         learnt, held_out = self.learnt, self.held_out
         temperature = None if warmth is None else warmth * self.spread
-        association = associate(learnt.rows, self.partition, None, temperature)
+        association = associate(
+            learnt.rows, self.partition, learnt.parents, temperature
+        )
         sums = cell_sums(association * learnt.weights, learnt.z, learnt.y)
-        association = associate(held_out.rows, self.partition, None, temperature)
+        association = associate(
+            held_out.rows, self.partition, held_out.parents, temperature
+        )
         return [
             np.square(
                 fit_cells(sums, ridge, spec.global_ridge, self.rounding).blend(
@@ -149,7 +161,7 @@ class Trial:
 
 
 def _spread(view, partition):
-    rows = RowBlocks(view.rows, view.weights)
+    rows = RowBlocks(view.rows, view.weights, groups=view.parents)
     return mean_divergence(rows, replace(partition, shift=None)) or 1.0
 
 

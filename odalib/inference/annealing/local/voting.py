@@ -15,9 +15,10 @@ __all__ = ["Explanation", "class_log_probabilities", "explain_votes"]
 def class_log_probabilities(tree, X, n_classes, n_jobs):
     """Logarithm of the probability of every class, shape (n, n_classes).
 
-    In each cell on the way down its children vote. A cell of weight W that they are
+    In each cell on the way down its children vote. Of a cell of weight W that they are
     trusted with ``W / (W + 1)``; the rest is what the cell above says, and above the
-    first it is the same for every class.
+    first it is the same for every class. The share of the rows of a cell that are of
+    classes without children there goes to these classes, as the cell above says.
 
     Parameters
     ----------
@@ -50,12 +51,26 @@ def _votes_of_level(level, X, parents, result, n_jobs):
         members = level.children(rows.group(span))
         affinity = vote.affinity(block, partition, members)
         logits = vote.logits(affinity, partition.codebook, members, len(result))
+        votes = _with_strangers(log_softmax(logits), above[:, span], level, members)
         weight = vote.weight * partition.codebook.weights[members].sum()
-        mixed = lapsed(log_softmax(logits), 1.0 / (weight + 1.0), above[:, span])
-        above[:, span] = mixed
+        above[:, span] = lapsed(votes, 1.0 / (weight + 1.0), above[:, span])
 
     rows.map(on_block, len(partition.codebook))
     result[:] = rows.restore(above.T).T
+
+
+def _with_strangers(votes, above, level, members):
+    """Votes of a cell that leave classes without children there their share of rows."""
+    census = level.census
+    descended = census.descended[members].sum()
+    strange = descended - census.weight[members].sum()
+    is_strange = np.isneginf(votes[:, :1]).ravel()
+    if not is_strange.any() or strange <= 0.0:
+        return votes
+    share = strange / (descended + 1.0)
+    votes = votes + np.log1p(-share)
+    votes[is_strange] = np.log(share) + log_softmax(above[is_strange])
+    return votes
 
 
 @dataclass(frozen=True)

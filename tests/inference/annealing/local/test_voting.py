@@ -53,9 +53,22 @@ def probabilities_down(tree, x, n_classes, name):
             vote.decision,
         )
         seen = vote.weight * quantiser.weights[own].sum()
+        descended, met = level.census.descended[own].sum(), level.census.weight[own]
+        # Rows of classes without children in the cell, as far as it is known of what.
+        strange = (descended - met.sum()) / (descended + 1.0)
+        known = set(quantiser.groups[own] % MAX_CLASSES)
+        others = sum(above for c, above in enumerate(found) if c not in known)
+        if others == 0.0 or strange < 1e-12:
+            strange = 0.0
+        chances = [
+            (1.0 - strange) * math.exp(log_p)
+            if c in known
+            else strange * found[c] / others
+            for c, log_p in enumerate(log_probabilities(votes))
+        ]
         found = [
-            (seen * math.exp(log_p) + above) / (seen + 1.0)
-            for log_p, above in zip(log_probabilities(votes), found, strict=True)
+            (seen * chance + above) / (seen + 1.0)
+            for chance, above in zip(chances, found, strict=True)
         ]
         cell = label
     return found
