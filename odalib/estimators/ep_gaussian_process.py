@@ -79,9 +79,10 @@ class EPGaussianProcessClassifier(BasePropagation):
     n_jobs : int, default=None
         Problems of more than two classes that are fitted at a time. The result is
         the same bits for every number.
-    solver : {'auto', 'parallel', 'sequential', 'blocked', 'double_loop'}, \
-default='auto'
-        Way to the fixed point, which is the same for all.
+    solver : {'auto', 'parallel', 'sequential', 'blocked', 'double_loop', \
+'variational'}, default='auto'
+        Way to the fixed point, which is the same for all but ``'variational'``: that
+        maximises a lower bound of the evidence.
     inducing_points : int, array-like of shape (m, n_features) or None, default=None
         Points through which rows hear of each other: a fit then costs
         O(n_samples m^2), and no array of (n_samples, n_samples) is formed. An

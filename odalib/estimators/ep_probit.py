@@ -66,9 +66,10 @@ default=1.0
         made as sure as rows that are left out allow; or one for every class against
         the rest, whose probabilities are normalised, which is often far worse
         calibrated. Two classes are one problem.
-    solver : {'auto', 'parallel', 'sequential', 'blocked', 'double_loop'}, \
-default='auto'
-        Way to the fixed point, which is the same for all. ``'auto'`` tries parallel
+    solver : {'auto', 'parallel', 'sequential', 'blocked', 'double_loop', \
+'variational'}, default='auto'
+        Way to the fixed point, which is the same for all but ``'variational'``: that
+        maximises a lower bound of the evidence. ``'auto'`` tries parallel
         updates, then sequential ones by blocks, then the double loop.
     max_iter : int, default=200
         Iterations of one solver, at the most.

@@ -10,7 +10,14 @@ from itertools import pairwise
 from mpmath import mp
 from mpmath.calculus.quadrature import GaussLegendre
 
-__all__ = ["logistic", "mills", "normal_cdf", "probit_match", "quadrature_match"]
+__all__ = [
+    "expectations",
+    "logistic",
+    "mills",
+    "normal_cdf",
+    "probit_match",
+    "quadrature_match",
+]
 
 FIELDS = ("log_norm", "mean", "variance", "precision", "shift")
 # Nats below its peak at which an integrand is cut off.
@@ -149,3 +156,23 @@ def quadrature_match(factor, mean, variance, power, digits=60):
             shift = first + precision * tilted_mean
         match = (log_norm, tilted_mean, tilted_variance, precision, shift)
         return dict(zip(FIELDS, match, strict=True))
+
+
+def expectations(factor, mean, variance, digits=40):
+    """Of a log factor, its derivative and minus its second, under a Gaussian."""
+    with mp.workdps(digits):
+        mean, variance = mp.mpf(mean), mp.mpf(variance)
+        _, points = support(factor, mean, variance, mp.mpf(0))
+        rule = GaussLegendre(mp).calc_nodes(5, mp.prec)
+        sums = [mp.mpf(0)] * 3
+        for start, end in pairwise(points):
+            half = (end - start) / 2
+            for node, weight in rule:
+                u = start + half * (1 + node)
+                density = mp.exp(-((u - mean) ** 2) / (2 * variance))
+                mass = weight * half * density / mp.sqrt(2 * mp.pi * variance)
+                sums = [
+                    total + mass * value
+                    for total, value in zip(sums, factor(u), strict=True)
+                ]
+        return sums

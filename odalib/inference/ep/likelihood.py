@@ -1,12 +1,15 @@
 """What expectation propagation asks of a likelihood, and what it hands to it."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-__all__ = ["Cavity", "Likelihood", "Match"]
+__all__ = ["Cavity", "Expectation", "Likelihood", "Match"]
+
+# Step of difference quotients, in tilted deviations.
+NUDGE = 1e-2
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,24 @@ class Match:
     shift: np.ndarray
 
 
+@dataclass(frozen=True)
+class Expectation:
+    """Log likelihoods expected under Gaussians, and the sites that they ask for.
+
+    Attributes
+    ----------
+    log_likelihood : array of shape (n,)
+        ``E[log l(f)]``.
+    precision, shift : array of shape (n,)
+        ``-E[(log l)''(f)]``, and ``E[(log l)'(f)] + precision * E[f]``: the site of
+        the same expected derivatives.
+    """
+
+    log_likelihood: np.ndarray
+    precision: np.ndarray
+    shift: np.ndarray
+
+
 class Likelihood(ABC):
     """Factors of one latent value each, known by the moments they produce.
 
@@ -114,7 +135,7 @@ class Likelihood(ABC):
     log_concave = True
 
     def log_combined(self, cavity, precision, shift):
-        """Log integral of sites under their cavities, measured as ``log_norm`` is.
+        """Log integral of sites under their normalised cavities.
 
         Parameters
         ----------
@@ -125,14 +146,10 @@ class Likelihood(ABC):
         -------
         log_combined : array of shape (n,)
         """
-        if self.proper_cavities:
-            mean, variance = cavity.mean, cavity.variance
-            spread = 1.0 + precision * variance
-            square = shift * (shift * variance + 2.0 * mean) - precision * mean**2
-            return 0.5 * (square / spread - np.log(spread))
-        precision = precision + cavity.precision
-        shift = shift + cavity.shift
-        return 0.5 * (np.log(2.0 * np.pi / precision) + shift**2 / precision)
+        mean, variance = cavity.mean, cavity.variance
+        spread = 1.0 + precision * variance
+        square = shift * (shift * variance + 2.0 * mean) - precision * mean**2
+        return 0.5 * (square / spread - np.log(spread))
 
     @abstractmethod
     def match(self, cavity: Cavity, sites: slice | np.ndarray = slice(None)) -> Match:
@@ -150,6 +167,34 @@ class Likelihood(ABC):
         Match
         """
 
+    def higher_cumulants(self, cavity: Cavity) -> tuple[np.ndarray, np.ndarray]:
+        """Third and fourth cumulants of the tilted distributions of all sites.
+
+        They are what the variance does as the shift of the cavity moves, and shape
+        steps only: a difference quotient is exact enough.
+
+        Parameters
+        ----------
+        cavity : Cavity
+
+        Returns
+        -------
+        third, fourth : array of shape (n,)
+        """
+        variance = self.match(cavity).variance
+        width = NUDGE / np.sqrt(variance)
+        above, below = (
+            self.match(
+                replace(
+                    cavity,
+                    lift=cavity.lift + sign * width * cavity.posterior_variance,
+                )
+            ).variance
+            for sign in (1.0, -1.0)
+        )
+        third = (above - below) / (2.0 * width)
+        return third, (above - 2.0 * variance + below) / width**2
+
     def curvature(self, latent: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """Differentiate the log likelihood, where every site allows it.
 
@@ -165,5 +210,20 @@ class Likelihood(ABC):
             where the likelihood is nearly Gaussian; `match` to cavities without
             variance gives the same site and does not. None, the default, where some
             latent value is discrete or its likelihood a step.
+        """
+        return None
+
+    def expect(self, mean: np.ndarray, variance: np.ndarray) -> Expectation | None:
+        """Expect the log likelihood under a Gaussian of every site.
+
+        Parameters
+        ----------
+        mean, variance : array of shape (n,)
+
+        Returns
+        -------
+        Expectation or None
+            None, the default, where some likelihood is zero for latent values that a
+            Gaussian reaches: of a discrete latent value, and of a step.
         """
         return None

@@ -4,8 +4,12 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from odalib.inference.ep.likelihood import Likelihood, Match
-from odalib.inference.ep.quadrature import Factor, match_by_quadrature
+from odalib.inference.ep.likelihood import Expectation, Likelihood, Match
+from odalib.inference.ep.quadrature import (
+    Factor,
+    expect_by_quadrature,
+    match_by_quadrature,
+)
 
 __all__ = ["LogConcave", "Tail", "join"]
 
@@ -91,6 +95,26 @@ class LogConcave(Likelihood):
         return (
             self.y * self.power * slope / self.scale,
             self.power * bend / self.scale**2,
+        )
+
+    def expect(self, mean, variance):
+        """Take expectations by quadrature; see `Likelihood.expect`."""
+        y, power = self.y, self.power
+        mean, variance = y * mean / self.scale, variance / self.scale**2
+        value, slope, bend = np.empty((3, len(mean)))
+        # The parabola apart from the rest, below zero; the slope without bend * mean.
+        below = mean < -np.sqrt(variance)
+        for rows, factor, precision, shift in (
+            (below, self.tail.remainder, self.tail.precision, self.tail.shift),
+            (~below, self.body, 0.0, 0.0),
+        ):
+            m, v = mean[rows], variance[rows]
+            rest = expect_by_quadrature(factor, m, v)
+            value[rows] = shift * m - 0.5 * precision * (m * m + v) + rest[0]
+            slope[rows] = shift + rest[1] + rest[2] * m
+            bend[rows] = precision + rest[2]
+        return Expectation(
+            power * value, power * bend / self.scale**2, y * power * slope / self.scale
         )
 
     def _match_body(self, power, mean, variance):

@@ -122,6 +122,10 @@ class Probit(LogConcave):
         """Gradient and precision; None where some site is a step."""
         return None if self._has_steps else super().curvature(latent)
 
+    def expect(self, mean, variance):
+        """Take expectations; None where some site is a step."""
+        return None if self._has_steps else super().expect(mean, variance)
+
 
 def log_predictive(mean, variance, y, noise_variance=1.0):
     """Log probability of labels under normal latent values.

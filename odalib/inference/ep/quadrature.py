@@ -1,4 +1,4 @@
-"""Tilted moments, and the sites that match them, of factors without a closed form.
+"""Moments of Gaussians and factors without a closed form, and the sites they make.
 
 The tilted density ``L(u)^p N(u; m, v)`` may be anything from the Gaussian itself,
 narrow beside the scale 1 on which log L bends at zero, to half a Gaussian a million
@@ -6,7 +6,8 @@ times as wide as its edge. One rule serves them all: the trapezoidal rule in t, 
 ``u = anchor + scale sinh t``, anchored at the point of the support that is nearest to
 the bend and graded from its distance to it: uniform for what is narrow, exponential
 for what is wide. As the integrands are analytic and vanish at both ends, the error
-falls exponentially with the number of nodes.
+falls exponentially with the number of nodes. Expectations under the Gaussian itself,
+which is the power zero, go by the same rule.
 """
 
 from typing import NamedTuple, Protocol
@@ -15,7 +16,7 @@ import numpy as np
 
 from odalib.inference.ep.likelihood import Match
 
-__all__ = ["Factor", "match_by_quadrature"]
+__all__ = ["Factor", "expect_by_quadrature", "match_by_quadrature"]
 
 # Integrands are cut off so many nats below their peaks.
 DROP = 36.0
@@ -96,23 +97,46 @@ def match_by_quadrature(factor, power, mean, variance):
     Match
     """
     density = _Density(factor, power, mean, np.sqrt(variance))
+    return Match(*_by_blocks(_integrate, density, 5))
+
+
+def expect_by_quadrature(factor, mean, variance):
+    """Take expectations of a log factor and its derivatives under Gaussians.
+
+    Parameters
+    ----------
+    factor : Factor
+    mean, variance : array of shape (n,)
+        A variance may be zero.
+
+    Returns
+    -------
+    value, slope, bend : array of shape (n,)
+        Of the log factor, its derivative, and minus its second derivative.
+    """
+    density = _Density(factor, np.zeros_like(mean), mean, np.sqrt(variance))
+    return _by_blocks(_expect, density, 3)
+
+
+def _by_blocks(integrate, density, n_values):
+    """Values of integrals, shape (n_values, n), of densities with equal meshes."""
     mesh, sizes = _mesh(density)
-    matched = np.empty((5, len(mean)))
+    values = np.empty((n_values, len(density.mean)))
     for size in np.unique(sizes):
         rows = np.flatnonzero(sizes == size)
         n_rows = max(1, BLOCK // size)
         for start in range(0, len(rows), n_rows):
             block = rows[start : start + n_rows]
-            matched[:, block] = _integrate(
+            values[:, block] = integrate(
                 density._replace(
-                    power=power[block],
-                    mean=mean[block],
+                    power=density.power[block],
+                    mean=density.mean[block],
                     deviation=density.deviation[block],
                 ),
                 _Mesh(*(part[block] for part in mesh)),
                 size,
             )
-    return Match(*matched)
+    return values
 
 
 def _peak(density):
@@ -178,12 +202,17 @@ def _mesh(density):
     return _Mesh(anchor, anchor_latent, scale, first, last), sizes
 
 
+def _nodes(mesh, size):
+    """Step of t, shape (m,); t, and the distance from the anchor, shape (m, size)."""
+    step = (mesh.last - mesh.first) / (size - 1)
+    t = mesh.first[:, None] + step[:, None] * np.arange(size)
+    return step, t, mesh.scale[:, None] * np.sinh(t)
+
+
 def _integrate(density, mesh, size):
     """Log norm, mean, variance, precision and shift, from so many nodes each."""
     power, deviation = density.power[:, None], density.deviation
-    step = (mesh.last - mesh.first) / (size - 1)
-    t = mesh.first[:, None] + step[:, None] * np.arange(size)
-    offset = mesh.scale[:, None] * np.sinh(t)
+    step, t, offset = _nodes(mesh, size)
     value, slope, bend = density.factor.evaluate(
         mesh.anchor_latent[:, None] + deviation[:, None] * offset
     )
@@ -204,6 +233,19 @@ def _integrate(density, mesh, size):
         - 0.5 * (mesh.anchor**2 + np.log(2.0 * np.pi))
     )
     return log_norm, mean, deviation**2 * share, precision, gradient + precision * mean
+
+
+def _expect(density, mesh, size):
+    """Take expectations under the Gaussians, from so many nodes each."""
+    _, t, offset = _nodes(mesh, size)
+    log_density = -offset * (mesh.anchor[:, None] + 0.5 * offset)
+    top = log_density.max(axis=1)
+    weight = np.exp(log_density - top[:, None]) * np.cosh(t)
+    weight /= weight.sum(axis=1)[:, None]
+    values = density.factor.evaluate(
+        mesh.anchor_latent[:, None] + density.deviation[:, None] * offset
+    )
+    return [_expected(weight, value) for value in values]
 
 
 def _site(weight, slope, bend, deviate, deviation):

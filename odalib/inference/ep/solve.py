@@ -28,7 +28,8 @@ class Inference:
     cavity : Cavity
         The marginals without one copy of their own site.
     log_evidence : float
-        Log integral of the prior times the likelihood, as EP estimates it.
+        Log integral of the prior times the likelihood, as EP estimates it; of the
+        variational solver a lower bound of it.
     residuals : list of float
         Of every iteration, in posterior standard deviations.
     converged : bool
@@ -86,6 +87,9 @@ def infer(
         ``'parallel'``, ``'sequential'``, ``'blocked'`` (sequential by blocks),
         ``'double_loop'`` or ``'single_pass'``. ``'auto'`` tries the parallel one,
         the blocked sequential one and the double loop until one converges.
+        ``'variational'`` is no expectation propagation: it finds the Gaussian of
+        least divergence from itself to the posterior, and its log evidence is a
+        lower bound.
     tol : float, default=1e-6
         Largest residual, ``max(|d nu - d tau mu| s, |d tau| s^2)``.
     max_iter : int, default=200
@@ -162,21 +166,11 @@ def attempt(problem, name, start, tol, max_iter):
         last.posterior,
         last.sites,
         last.cavity,
-        log_evidence(problem, last),
+        SOLVERS[name].log_evidence(problem, last),
         run.residuals,
         run.converged,
         len(run.residuals),
         name,
         run.n_improper,
         problem,
-    )
-
-
-def log_evidence(problem, iterate):
-    """``log normaliser + sum_i counts_i (log tilted_i - log combined_i)``."""
-    likelihood, cavity, sites = problem.likelihood, iterate.cavity, iterate.sites
-    tilted = iterate.match.log_norm
-    combined = likelihood.log_combined(cavity, sites.precision, sites.shift)
-    return float(
-        iterate.posterior.log_normaliser + problem.counts @ (tilted - combined)
     )

@@ -37,7 +37,12 @@ class DenseMoving(MovingPosterior):
         mean, covariance = self.block(sites)
         columns = self._covariance[:, sites].copy(order="F")
         if len(precision) == 1:
-            gain = 1.0 / (1.0 + covariance[0, 0] * precision[0])
+            left = 1.0 + covariance[0, 0] * precision[0]
+            if not left > 0:
+                raise LostDefiniteness(
+                    "A site loses more precision than its latent value has."
+                )
+            gain = 1.0 / left
             column = columns[:, 0]
             self.mean += column * (gain * (shift[0] - precision[0] * mean[0]))
             dger(

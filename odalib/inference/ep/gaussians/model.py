@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from odalib.inference.ep.likelihood import Cavity
+
 __all__ = [
     "GaussianModel",
     "LostDefiniteness",
@@ -40,6 +42,38 @@ class Posterior(ABC):
     @abstractmethod
     def variance(self) -> np.ndarray:
         """Marginal variances of the latent values, shape (n,)."""
+
+    def cavity(self, precision, shift):
+        """Marginals without one copy of each site.
+
+        Parameters
+        ----------
+        precision, shift : array of shape (n,)
+            Of one copy.
+
+        Returns
+        -------
+        Cavity
+        """
+        return Cavity.of(self.mean, self.variance, precision, shift)
+
+    def log_excess(self, cavity, counts):
+        """Subtract the log integrals of all marginals from the log normaliser.
+
+        Parameters
+        ----------
+        cavity : Cavity
+            Of this posterior.
+        counts : array of shape (n,)
+            How often each marginal ``exp(-f^2 / (2 s2) + mu f / s2)`` is subtracted:
+            as often as its site is in the posterior.
+
+        Returns
+        -------
+        float
+        """
+        scale = np.log(2.0 * np.pi * self.variance) + self.mean**2 / self.variance
+        return float(self.log_normaliser - 0.5 * counts @ scale)
 
     @abstractmethod
     def respond(self, shift: np.ndarray) -> np.ndarray:

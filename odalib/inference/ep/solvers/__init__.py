@@ -7,6 +7,7 @@ from odalib.inference.ep.solvers.sequential import (
     Sequential,
     SinglePass,
 )
+from odalib.inference.ep.solvers.variational import Variational
 
 __all__ = ["ITERATIVE", "SOLVERS"]
 
@@ -16,6 +17,7 @@ SOLVERS = {
     "blocked": Sequential(block_size=BLOCK),
     "double_loop": DoubleLoop(),
     "single_pass": SinglePass(),
+    "variational": Variational(),
 }
-# Those that end at the fixed point.
+# Those that iterate until nothing changes.
 ITERATIVE = tuple(name for name in SOLVERS if name != "single_pass")

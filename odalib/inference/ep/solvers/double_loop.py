@@ -27,9 +27,8 @@ INNER_STEPS, HALVINGS = 50, 40
 ARMIJO = 1e-4
 # Rise of the free energy that is rounding.
 SLACK = 1e-13
-# Step of the difference quotients, in tilted deviations; and what their error may
-# cost a Hessian that is nearly singular.
-NUDGE, RIDGE = 1e-2, 1e-9
+# What the error of difference quotients may cost a Hessian that is nearly singular.
+RIDGE = 1e-9
 
 
 class DoubleLoop(Solver):
@@ -58,9 +57,10 @@ class DoubleLoop(Solver):
 
     def run(self, problem, sites, tol, max_iter):
         if sites is None:
-            # Separators as wide as the prior would bound every site's precision.
-            first = problem.iterate(problem.first_sites())
-            sites, _ = sweep(problem, first, BLOCK)
+            sites = problem.first_sites()
+            if problem.likelihood.proper_cavities:
+                # Separators as wide as the prior would bound every site's precision.
+                sites, _ = sweep(problem, problem.iterate(sites), BLOCK)
         # On the way the precisions of sites take either sign.
         free = replace(problem, model=of_any_sign(problem.model))
         iterate = free.iterate(sites)
@@ -68,17 +68,17 @@ class DoubleLoop(Solver):
         residuals: list[float] = []
         energy, anderson = np.inf, Anderson()
         while len(residuals) < max_iter:
-            point = Inner(free, separators).minimise(iterate.sites, tol / 10)
-            if point is None or point.energy > energy + SLACK * abs(energy):
+            point, reached = descend(free, separators, iterate.sites, tol / 10)
+            if point is None or reached > energy + SLACK * abs(energy):
                 separators = moments
                 anderson = Anderson()
-                point = Inner(free, separators).minimise(iterate.sites, tol / 10)
-            reached = None if point is None else free.iterate(point.sites)
-            if reached is None or problem.improper(reached.cavity).any():
+                point, reached = descend(free, separators, iterate.sites, tol / 10)
+            following = None if point is None else free.iterate(point.sites)
+            if following is None or problem.improper(following.cavity).any():
                 # Rounding: the prior is too wide for its smallest digits to count.
                 residuals.append(problem.residual(iterate))
                 break
-            energy, iterate = point.energy, reached
+            energy, iterate = reached, following
             residuals.append(problem.residual(iterate))
             if residuals[-1] <= tol:
                 break
@@ -92,6 +92,26 @@ class DoubleLoop(Solver):
             sites = Sites(iterate.match.precision, iterate.match.shift)
         converged = residuals[-1] <= tol
         return Run(problem.iterate(sites), residuals, converged, 0)
+
+
+def descend(problem, separators, sites, tol):
+    """Inner loop between two updates of the separators.
+
+    Returns
+    -------
+    point : Point or None
+    energy : float
+        Free energy of its moments: minus the inner objective, which bounds it, less
+        the gap that separators leave which are not these moments.
+    """
+    point = Inner(problem, separators).minimise(sites, tol)
+    if point is None:
+        return None, np.inf
+    ratio = np.diag(point.covariance) / separators.variance
+    offset = (point.mean - separators.mean) ** 2 / separators.variance
+    # Kullback-Leibler divergences of the marginals from the separators.
+    gap = 0.5 * (ratio - 1.0 - np.log(ratio) + offset)
+    return point, -point.value - float(problem.counts @ gap)
 
 
 @dataclass(frozen=True)
@@ -142,27 +162,23 @@ class Point:
     tilted_variance: np.ndarray
 
     @property
-    def energy(self):
-        """Free energy, once the inner loop has ended here."""
-        return -self.value
-
-    @property
     def gradient(self):
-        """With respect to shift and precision of a copy of every site, (2, n)."""
+        """With respect to shift and precision of a copy of every site, (2, n).
+
+        Of sites ``exp(-precision (f - mu)^2 / 2 + shift (f - mu))`` about the mean
+        ``mu``: moments about zero would cancel where variances are small.
+        """
         first = self.mean - self.tilted_mean
-        second = np.diag(self.covariance) + self.mean**2
-        return np.stack(
-            [first, 0.5 * (self.tilted_variance + self.tilted_mean**2 - second)]
-        )
+        second = np.diag(self.covariance) - first**2
+        return np.stack([first, 0.5 * (self.tilted_variance - second)])
 
     @property
     def error(self):
         """Largest error of a mean or a variance, in posterior deviations."""
         first, second = self.gradient
         variance = np.diag(self.covariance)
-        centred = second + self.mean * first
         return max(
-            np.abs(first / np.sqrt(variance)).max(), np.abs(centred / variance).max()
+            np.abs(first / np.sqrt(variance)).max(), np.abs(second / variance).max()
         )
 
 
@@ -188,7 +204,10 @@ class Inner:
         for _ in range(INNER_STEPS):
             if point is None or point.error <= tol:
                 return point
-            following = self._line_search(point, self._direction(point))
+            direction = self._direction(point)
+            if direction is None:
+                return point
+            following = self._line_search(point, direction)
             if following is None:
                 return point
             point = following
@@ -221,61 +240,58 @@ class Inner:
         )
 
     def _direction(self, point):
-        """Newton step."""
+        """Newton step, about the mean; None where rounding leaves none."""
         counts, n = self._problem.counts, len(self._problem.counts)
-        mean, S = point.mean, point.covariance
-        scale = np.sqrt(np.diag(S))
-        hessian = np.empty((2, n, 2, n))
-        hessian[0, :, 0] = S
-        hessian[0, :, 1] = -S * mean
-        hessian[1, :, 0] = hessian[0, :, 1].T
-        hessian[1, :, 1] = 0.5 * S**2 + mean[:, np.newaxis] * S * mean
+        S = point.covariance
+        deviation = np.sqrt(np.diag(S))
+        correlation = S / deviation[:, np.newaxis] / deviation
+        hessian = np.zeros((2, n, 2, n))
+        hessian[0, :, 0] = correlation
+        hessian[1, :, 1] = 0.5 * correlation**2
         hessian *= counts[:, np.newaxis, np.newaxis] * counts
         site = np.arange(n)
-        cross, square = self._higher_moments(point)
-        hessian[0, site, 0, site] += counts * point.tilted_variance
+        square, cross, fourth = self._tilted_moments(point, deviation)
+        hessian[0, site, 0, site] += counts * square
         hessian[0, site, 1, site] -= counts * cross
         hessian[1, site, 0, site] -= counts * cross
-        hessian[1, site, 1, site] += counts * square
-        units = np.concatenate([1.0 / scale, 1.0 / scale**2])
-        matrix = hessian.reshape(2 * n, 2 * n) * units * units[:, np.newaxis]
+        hessian[1, site, 1, site] += counts * fourth
+        matrix = hessian.reshape(2 * n, 2 * n)
         matrix.flat[:: 2 * n + 1] *= 1.0 + RIDGE
+        units = np.concatenate([1.0 / deviation, 1.0 / deviation**2])
         right = (counts * point.gradient).ravel() * units
-        step = -units * cho_solve(cho_factor(matrix), right)
+        try:
+            step = -units * cho_solve(cho_factor(matrix), right)
+        except np.linalg.LinAlgError:
+            return None
         return step.reshape(2, n)
 
-    def _higher_moments(self, point):
-        """``Cov(f, f^2 / 2)`` and ``Var(f^2 / 2)`` of the tilted distributions.
+    def _tilted_moments(self, point, deviation):
+        """``Var(x)``, ``Cov(x, x^2 / 2)``, ``Var(x^2 / 2)``, ``x = (f - mu) / sd``.
 
-        From the third and fourth cumulants, which are what the variance does as
-        the shift of the cavity moves. They shape the step only, so a difference
-        quotient is exact enough.
+        Of the tilted distributions, about the mean and in the deviations of the
+        posterior.
         """
-        mean, variance = point.tilted_mean, point.tilted_variance
-        cavity, width = point.cavity, NUDGE / np.sqrt(variance)
-        nudged = [
-            self._problem.likelihood.match(
-                replace(cavity, lift=cavity.lift + sign * width * self._variance)
-            ).variance
-            for sign in (1.0, -1.0)
-        ]
-        third = (nudged[0] - nudged[1]) / (2.0 * width)
-        fourth = (nudged[0] - 2.0 * variance + nudged[1]) / width**2
-        cross = 0.5 * third + mean * variance
-        square = 0.25 * fourth + mean * third + 0.5 * variance**2 + mean**2 * variance
-        return cross, square
+        third, fourth = self._problem.likelihood.higher_cumulants(point.cavity)
+        third, fourth = third / deviation**3, fourth / deviation**4
+        beside = (point.tilted_mean - point.mean) / deviation
+        square = point.tilted_variance / deviation**2
+        return (
+            square,
+            0.5 * third + beside * square,
+            0.25 * fourth + beside * third + (0.5 * square + beside**2) * square,
+        )
 
     def _line_search(self, point, direction):
         """First halving of the step that lowers the objective enough, or None."""
         slope = float((self._problem.counts * point.gradient * direction).sum())
         if -slope <= SLACK * abs(point.value):
             # The fall would be lost in rounding; the moments still tell.
-            following = self._evaluate(moved(point.sites, direction))
+            following = self._evaluate(moved(point, direction))
             closer = following is not None and following.error < point.error / 2
             return following if closer else None
         length = 1.0
         for _ in range(HALVINGS):
-            following = self._evaluate(moved(point.sites, length * direction))
+            following = self._evaluate(moved(point, length * direction))
             limit = point.value + ARMIJO * length * slope
             if following is not None and following.value <= limit:
                 return following
@@ -283,9 +299,12 @@ class Inner:
         return None
 
 
-def moved(sites, step):
-    """Sites a step of shift and precision, shape (2, n), further."""
-    return Sites(sites.precision + step[1], sites.shift + step[0])
+def moved(point, step):
+    """Sites a step of shift and precision about the mean, shape (2, n), further."""
+    sites = point.sites
+    return Sites(
+        sites.precision + step[1], sites.shift + step[0] + step[1] * point.mean
+    )
 
 
 def log_scale(mean, variance):

@@ -14,6 +14,8 @@ LAPLACE_STEPS = 4
 # many iterations damps by the factor, down to the floor; so many times in a row is a
 # stall.
 PATIENCE, DAMPING, FLOOR, STALLED = 20, 0.5, 0.25, 3
+# Deviations, as shares of means, below which extrapolation would follow rounding.
+ROUNDED = 1e-6
 # Halvings of a step that led to an improper cavity, at the most.
 RETREATS = 50
 
@@ -81,12 +83,14 @@ def step(problem, origin, target):
 def accelerate(anderson, counts, iterate, target):
     """Extrapolated sites; the target itself where they would be of other sign."""
     sites, variance = iterate.sites, iterate.posterior.variance
+    # Of shifts: their rounding is that of a mean, where means are many deviations.
+    width = np.maximum(np.sqrt(variance), ROUNDED * np.abs(iterate.posterior.mean))
     # Copies of a site count as often as they are in the posterior.
     weights = np.sqrt(np.concatenate([counts, counts]))
     proposal = anderson.propose(
         np.concatenate([sites.precision, sites.shift]),
         np.concatenate([target.precision, target.shift]),
-        weights * np.concatenate([variance, np.sqrt(variance)]),
+        weights * np.concatenate([variance, variance / width]),
     )
     precision, shift = np.split(proposal, 2)
     same_sign = np.sign(precision) == np.sign(target.precision)

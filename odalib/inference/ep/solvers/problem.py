@@ -7,12 +7,14 @@ from functools import cached_property
 import numpy as np
 
 from odalib.inference.ep.gaussians.model import GaussianModel, Posterior
-from odalib.inference.ep.likelihood import Cavity, Likelihood, Match
+from odalib.inference.ep.likelihood import Cavity, Expectation, Likelihood, Match
 
 __all__ = ["Iterate", "Problem", "Run", "Sites", "Solver"]
 
 # Weight, in a residual, of the errors of all sites together.
 SHIFT = 1e-3
+# Of sums of a few terms, relative to their sizes.
+ROUNDING = 4 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
@@ -56,22 +58,27 @@ class Problem:
         posterior = self.model.posterior(
             self.counts * sites.precision, self.counts * sites.shift
         )
-        cavity = Cavity.of(
-            posterior.mean, posterior.variance, sites.precision, sites.shift
-        )
+        cavity = posterior.cavity(sites.precision, sites.shift)
         return Iterate(sites, posterior, cavity, self.likelihood)
 
     def residual(self, iterate: "Iterate") -> float:
-        """How far sites are from those that match, in posterior deviations.
+        """How far sites are from those that match; see `distance`."""
+        return self.distance(iterate, iterate.match)
+
+    def distance(self, iterate: "Iterate", target: Match | Expectation) -> float:
+        """How far sites are from those asked for, in posterior deviations.
 
         ``max(|d nu - d tau mu| s, |d tau| s^2)`` over the sites; and, since many
         small errors add up, `SHIFT` of what all of them together would move a mean
         by.
         """
-        sites, posterior, match = iterate.sites, iterate.posterior, iterate.match
+        sites, posterior = iterate.sites, iterate.posterior
         mean, spread = posterior.mean, np.sqrt(posterior.variance)
-        change = match.precision - sites.precision
-        pull = match.shift - sites.shift - change * mean
+        change = target.precision - sites.precision
+        pull = target.shift - sites.shift - change * mean
+        # What is no more than the rounding of its terms cannot become less.
+        terms = np.abs(target.shift) + np.abs(target.precision * mean)
+        pull = np.where(np.abs(pull) > ROUNDING * terms, pull, 0.0)
         # A latent value without variance is not moved by anything.
         unit = np.where(spread > 0, spread, 1.0)
         moved = np.abs(posterior.respond(self.counts * pull)) / unit
@@ -142,3 +149,19 @@ class Solver(ABC):
         self, problem: Problem, sites: Sites | None, tol: float, max_iter: int
     ) -> Run:
         """Iterate until the residual is at most ``tol``."""
+
+    def log_evidence(self, problem: Problem, iterate: Iterate) -> float:
+        """Log evidence of the last iterate, as expectation propagation estimates it.
+
+        ``log normaliser + sum_i counts_i (log tilted_i - log combined_i)``.
+        """
+        likelihood, cavity, sites = problem.likelihood, iterate.cavity, iterate.sites
+        tilted = iterate.match.log_norm
+        if not likelihood.proper_cavities:
+            # Cavities that are not normalised combine with their sites to marginals.
+            excess = iterate.posterior.log_excess(cavity, problem.counts)
+            return float(problem.counts @ tilted + excess)
+        combined = likelihood.log_combined(cavity, sites.precision, sites.shift)
+        return float(
+            iterate.posterior.log_normaliser + problem.counts @ (tilted - combined)
+        )

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from odalib.inference.ep.gaussians.model import LostDefiniteness
 from odalib.inference.ep.likelihood import Cavity
 from odalib.inference.ep.solvers.copies import match_copies
 from odalib.inference.ep.solvers.problem import Run, Sites, Solver
@@ -10,6 +11,8 @@ __all__ = ["BLOCK", "Sequential", "SinglePass", "sweep"]
 
 # Sites of a block: few enough that the inner problem is cheap beside the rest.
 BLOCK = 64
+# Sweeps without halving the residual after which there is no hope that they will.
+STALLED = 60
 
 
 class Sequential(Solver):
@@ -35,12 +38,23 @@ class Sequential(Solver):
         iterate = problem.iterate(problem.first_sites() if sites is None else sites)
         # Sites to start from may be those looked for.
         residuals = [] if sites is None else [current_residual(problem, iterate)]
-        n_improper = 0
+        n_improper, best, waited = 0, np.inf, 0
         while len(residuals) < max_iter and not (residuals and residuals[-1] <= tol):
-            sites, skipped = sweep(problem, iterate, self.block_size)
+            if waited == STALLED:
+                break
+            try:
+                sites, skipped = sweep(problem, iterate, self.block_size)
+                following = problem.iterate(sites)
+            except LostDefiniteness:
+                # The same would be lost again: the last iterate is all there is.
+                residuals.append(current_residual(problem, iterate))
+                break
             n_improper += skipped
-            iterate = problem.iterate(sites)
+            iterate = following
             residuals.append(current_residual(problem, iterate))
+            waited += 1
+            if residuals[-1] <= best / 2:
+                best, waited = residuals[-1], 0
         return Run(iterate, residuals, residuals[-1] <= tol, n_improper)
 
 
