@@ -1,0 +1,1 @@
+"""Pairwise models: exact inference, mean field, belief propagation, adaptive TAP."""
