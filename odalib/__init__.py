@@ -3,7 +3,8 @@
 Deterministic annealing clusters (`ODAClusterer`), classifies (`ODAClassifier`) and
 regresses (`ODARegressor`), flat or at several resolutions (`Resolution`); expectation
 propagation classifies (`EPProbitClassifier`, `ADFProbitClassifier`,
-`EPGaussianProcessClassifier`).
+`EPGaussianProcessClassifier`); pairwise models of binary variables are learnt
+(`IsingModel`) or given (`infer_ising`).
 
 The public names below are imported on first use, so that ``import odalib`` by itself
 loads neither scikit-learn nor NumPy.
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
         ADFProbitClassifier,
         EPGaussianProcessClassifier,
         EPProbitClassifier,
+        IsingModel,
         ODAClassifier,
         ODAClusterer,
         ODARegressor,
         Resolution,
     )
     from odalib.inference.annealing.divergences import Mahalanobis
+    from odalib.inference.pairwise.infer import infer_ising
     from odalib.model_selection import PathSearchCV
 
 __version__ = "0.1.0"
@@ -33,6 +36,7 @@ __all__ = [
     "ADFProbitClassifier",
     "EPGaussianProcessClassifier",
     "EPProbitClassifier",
+    "IsingModel",
     "Mahalanobis",
     "ODAClassifier",
     "ODAClusterer",
@@ -40,6 +44,7 @@ __all__ = [
     "PathSearchCV",
     "Resolution",
     "__version__",
+    "infer_ising",
     "inspection",
     "show_versions",
 ]
@@ -48,12 +53,14 @@ _HOMES = {
     "ADFProbitClassifier": "odalib.estimators",
     "EPGaussianProcessClassifier": "odalib.estimators",
     "EPProbitClassifier": "odalib.estimators",
+    "IsingModel": "odalib.estimators",
     "Mahalanobis": "odalib.inference.annealing.divergences",
     "ODAClassifier": "odalib.estimators",
     "ODAClusterer": "odalib.estimators",
     "ODARegressor": "odalib.estimators",
     "PathSearchCV": "odalib.model_selection",
     "Resolution": "odalib.estimators",
+    "infer_ising": "odalib.inference.pairwise.infer",
     "show_versions": "odalib._versions",
 }
 _SUBMODULES = ("inspection",)

@@ -3,6 +3,7 @@
 from odalib.estimators.adf_probit import ADFProbitClassifier
 from odalib.estimators.ep_gaussian_process import EPGaussianProcessClassifier
 from odalib.estimators.ep_probit import EPProbitClassifier
+from odalib.estimators.ising_model import IsingModel
 from odalib.estimators.oda_classifier import ODAClassifier
 from odalib.estimators.oda_clusterer import ODAClusterer
 from odalib.estimators.oda_regressor import ODARegressor
@@ -12,6 +13,7 @@ __all__ = [
     "ADFProbitClassifier",
     "EPGaussianProcessClassifier",
     "EPProbitClassifier",
+    "IsingModel",
     "ODAClassifier",
     "ODAClusterer",
     "ODARegressor",

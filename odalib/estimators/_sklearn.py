@@ -75,8 +75,10 @@ def check_weights(sample_weight, X):
     return weights
 
 
-def validate_rows(estimator, X, *, reset):
+def validate_rows(estimator, X, *, reset, missing=False):
     """Rows as a finite float64 or float32 array or CSR matrix; never copied needlessly.
+
+    With ``missing`` they may hold NaN.
 
     Raises
     ------
@@ -85,7 +87,12 @@ def validate_rows(estimator, X, *, reset):
         of the fit.
     """
     X = validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_all_finite="allow-nan" if missing else True,
     )
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()

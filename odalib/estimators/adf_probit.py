@@ -20,13 +20,11 @@ from odalib.estimators._prior import check_latent_range, weight_variances
 from odalib.estimators._sklearn import Interval, StrOptions, fit_context
 from odalib.estimators._state import check_midstream, features_kept_on_failure
 from odalib.estimators._threads import single_threaded_blas
+from odalib.estimators._updates import check_updates
 from odalib.inference.ep.orderings import draw_order
 
 __all__ = ["ADFProbitClassifier"]
 
-# A unit of weight is an update: of more than these besides one for every row, the
-# unit of the weights is a mistake.
-MAX_COPIES = 1e7
 # What a stream is built on, and cannot change under way.
 FIXED = (
     "prior_variance",
@@ -256,7 +254,7 @@ class ADFProbitClassifier(BaseProbitClassifier):
         rows, labels, weights = training_rows(self, X, y, sample_weight, reset=True)
         classes = classes_of(self, labels)
         prior = self._begin(classes, rows)
-        _check_updates(weights)
+        check_updates(weights)
         codes = encode(labels, classes)
         with single_threaded_blas():
             beliefs = Beliefs.average(
@@ -280,7 +278,7 @@ class ADFProbitClassifier(BaseProbitClassifier):
         else:
             beliefs = self._beliefs.forgetting(self.forgetting)
             check_latent_range(rows, beliefs.prior_variances)
-        _check_updates(weights)
+        check_updates(weights)
         with single_threaded_blas():
             beliefs = beliefs.learn(rows, codes, weights, np.arange(len(codes)))
         return self._become(classes, beliefs)
@@ -326,13 +324,3 @@ class ADFProbitClassifier(BaseProbitClassifier):
         rows = super()._rows_to_predict(X)
         check_latent_range(rows, self._beliefs.prior_variances)
         return rows
-
-
-def _check_updates(weights):
-    total = weights.sum()
-    if total - len(weights) > MAX_COPIES:
-        raise ValueError(
-            f"sample_weight sums to {total:.3g} for {len(weights)} rows, and a unit of "
-            "weight is an update; divide it, so that its sum exceeds the number of "
-            f"rows by {MAX_COPIES:.0e} at the most."
-        )

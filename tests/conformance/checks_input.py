@@ -92,7 +92,7 @@ def check_whole_numbers_are_numbers(subject):
     """Integers, booleans and short floats give the model of the same float64."""
     X, y = subject.counts()
     kinds = ["u1", "i4", "u8", "f2"]
-    if subject.domain == "unit":
+    if not subject.has("unbounded"):
         kinds = ["?", "u1", "i8", "f2"]
     models = _models(subject, X, y)
     for Z in (X.astype(kind) for kind in kinds):

@@ -17,8 +17,13 @@ from .comparing import (
     refused,
 )
 
-_NON_FINITE = (np.nan, np.inf, -np.inf)
+_INFINITE = (np.inf, -np.inf)
 _READS = (*ANSWERS, "decision_path", "explain")
+
+
+def _no_numbers(subject):
+    """List the values that are no numbers, nor stand for a missing entry."""
+    return _INFINITE if subject.has("missing") else (np.nan, *_INFINITE)
 
 
 def _with_last(X, value):
@@ -49,7 +54,7 @@ def check_values_that_are_no_numbers_are_refused(subject):
     X, y = subject.groups()
     fitted = subject.make().fit(X, y)
     for name, call in _calls(subject, fitted):
-        for value in _NON_FINITE:
+        for value in _no_numbers(subject):
             bad = _with_last(X, value)
             with refused("NaN|infinity", f"{value} in {name}"):
                 call(bad, y)
@@ -96,12 +101,12 @@ def check_bad_weights_are_refused(subject):
 def _bad_batches(subject, X, y):
     """Yield calls that must fail: a name and the keywords of the call."""
     # Good rows of several batches come first, and must not be learnt either.
-    for value in _NON_FINITE:
+    for value in _no_numbers(subject):
         yield f"{value}", {"X": _with_last(X, value), "y": y}
     if subject.has("domain"):
         yield "a value outside of the domain", {"X": subject.outside(X), "y": y}
     if subject.has("sparse"):
-        yield "sparse NaN", {"X": sp.csr_array(_with_last(X, np.nan)), "y": y}
+        yield "sparse infinity", {"X": sp.csr_array(_with_last(X, np.inf)), "y": y}
     yield "no rows", {"X": X[:0], "y": y[:0]}
     yield "one dimension", {"X": X[0], "y": y[:1]}
     yield "complex numbers", {"X": X + 1j, "y": y}

@@ -105,7 +105,7 @@ def learnt(model, *, without=()):
 def answers(model, X):
     """Collect what `model` says of the rows of X by every method that it has."""
     said = {name: getattr(model, name)(X) for name in ANSWERS if hasattr(model, name)}
-    if "return_std" in signature(model.predict).parameters:
+    if "predict" in said and "return_std" in signature(model.predict).parameters:
         said["std"] = model.predict(X, return_std=True)[1]
     return said
 

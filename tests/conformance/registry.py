@@ -9,6 +9,7 @@ from odalib import (
     ADFProbitClassifier,
     EPGaussianProcessClassifier,
     EPProbitClassifier,
+    IsingModel,
     ODAClassifier,
     ODAClusterer,
     ODARegressor,
@@ -201,7 +202,7 @@ REGRESSORS = (
         order_free=False,
         scale=0.05,
         # Its learner learns sparse rows otherwise than dense ones.
-        only=("checks_streaming", "checks_refusal", "checks_persistence"),
+        only=("checks_refusal", "checks_persistence"),
         # These hold a weight to be a repetition.
         sklearn_checks=False,
     ),
@@ -212,4 +213,27 @@ REGRESSORS = (
     ),
 )
 
-SUBJECTS = (*CLUSTERERS, *CLASSIFIERS, *ANNEALED_CLASSIFIERS, *REGRESSORS)
+DENSITIES = (
+    Subject(
+        "spins",
+        # Its fits differ by the tolerance, which is too wide to compare them.
+        IsingModel(tol=1e-8),
+        fit_rtol=1e-6,
+        domain="binary",
+        domain_error=r"\{0, 1\}, \{-1, \+1\} or bool",
+        gathers=False,
+        # These have data that are not binary.
+        sklearn_checks=False,
+        as_it_comes=False,
+    ),
+    Subject(
+        "binarised",
+        IsingModel(binarize=0.0),
+        gathers=False,
+        as_it_comes=False,
+        # Counts are all on one side of the threshold.
+        only=("checks_refusal", "checks_persistence"),
+    ),
+)
+
+SUBJECTS = (*CLUSTERERS, *CLASSIFIERS, *ANNEALED_CLASSIFIERS, *REGRESSORS, *DENSITIES)

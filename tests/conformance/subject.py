@@ -24,7 +24,7 @@ class Subject:
         Identifier in the test report.
     estimator : estimator
         Unfitted; the checks work on clones of it.
-    domain : {"real", "non-negative", "positive", "unit"}, default="real"
+    domain : {"real", "non-negative", "positive", "unit", "binary"}, default="real"
         Values of the features on which the estimator is defined.
     domain_error : str, default=""
         Regular expression which the error about a value outside of the domain
@@ -40,6 +40,8 @@ class Subject:
     sklearn_checks : bool, default=True
         Whether scikit-learn's own checks mean something for the estimator: their
         data are of both signs or, by its tag, not negative.
+    as_it_comes : bool, default=True
+        Whether they mean something for its class without parameters.
     cut_atol : float, default=0.0
         How far probabilities may differ between two cuts of the same stream into
         calls. Zero asks for equal bits of everything.
@@ -77,6 +79,7 @@ class Subject:
     homogeneous: bool = True
     classes_grow: bool = False
     sklearn_checks: bool = True
+    as_it_comes: bool = True
     cut_atol: float = 0.0
     streams: bool = True
     fits_calls: bool = False
@@ -135,7 +138,8 @@ class Subject:
             "gathers": self.gathers,
             "learns_at_once": not self.gathers,
             "domain": bool(self.domain_error),
-            "unbounded": self.domain != "unit",
+            "unbounded": self.domain not in ("unit", "binary"),
+            "missing": tags.input_tags.allow_nan,
         }
         if capability in properties:
             return properties[capability]
@@ -147,8 +151,11 @@ class Subject:
     def part(self, model, X):
         """Partition of the rows of X by what `model` predicts.
 
-        A regressor learns the number of the group, and is rounded to one.
+        A regressor learns the number of the group, and is rounded to one; where there
+        are no predictions, every entry is filled in, given the others of its row.
         """
+        if not self.has("predict"):
+            return _by_filling(model, X)
         said = model.predict(X)
         return np.rint(said) if self.has("regressor") else said
 
@@ -173,6 +180,8 @@ class Subject:
         """Groups of whole numbers that fit into a byte, or of zeros and ones."""
         y = np.arange(n_samples) % N_GROUPS
         rng = np.random.default_rng(seed)
+        if self.domain == "binary":
+            return self.groups(n_samples, seed)
         if self.domain == "unit":
             return rng.binomial(1, _RATES[y] / 100.0).astype(float), y
         return 1.0 + rng.poisson(self.scale * _RATES[y]), y
@@ -190,6 +199,16 @@ def _fitted(subject):
     return subject.make().fit(*subject.groups(seed=9))
 
 
+def _by_filling(model, X):
+    """Partition of rows by what the model makes of every entry, given the others."""
+    filled = np.empty(X.shape)
+    for column in range(X.shape[1]):
+        hidden = np.array(X, dtype=np.result_type(X, np.float32))
+        hidden[:, column] = np.nan
+        filled[:, column] = np.rint(model.transform(hidden)[:, column])
+    return np.unique(filled, axis=0, return_inverse=True)[1]
+
+
 _CENTRES = np.array([[-8.0, 0.0, 1.0], [8.0, 0.5, -1.0], [0.0, 9.0, 0.0]])
 _WIDTHS = np.array([0.3, 0.5, 0.4])
 _RATES = np.array([[90.0, 4.0, 12.0], [5.0, 80.0, 15.0], [8.0, 11.0, 70.0]])
@@ -199,6 +218,7 @@ _GROUPS: dict[str, Callable] = {
     "non-negative": lambda rng, y: rng.poisson(_RATES[y]).astype(float),
     "positive": lambda rng, y: rng.gamma(100.0, 0.01 * _RATES[y]),
     "unit": lambda rng, y: rng.binomial(40, _RATES[y] / 100.0) / 40.0,
+    "binary": lambda rng, y: rng.binomial(1, _RATES[y] / 100.0).astype(float),
 }
 
 _CLOUDS: dict[str, Callable] = {
@@ -206,6 +226,7 @@ _CLOUDS: dict[str, Callable] = {
     "non-negative": lambda rng, n: rng.poisson(3.0, (n, N_FEATURES)).astype(float),
     "positive": lambda rng, n: rng.gamma(2.0, 1.0, (n, N_FEATURES)),
     "unit": lambda rng, n: rng.beta(0.5, 0.5, (n, N_FEATURES)),
+    "binary": lambda rng, n: rng.binomial(1, 0.5, (n, N_FEATURES)).astype(float),
 }
 
-_OUTSIDE = {"non-negative": -1.0, "positive": 0.0, "unit": 1.5}
+_OUTSIDE = {"non-negative": -1.0, "positive": 0.0, "unit": 1.5, "binary": 2.0}
