@@ -12,10 +12,7 @@ from odalib.inference.annealing.lineage import joined_by, merged_into, split_of
 from odalib.inference.annealing.local import moments
 from odalib.inference.annealing.local.association import associate
 from odalib.inference.annealing.local.base import Partition
-from odalib.inference.annealing.local.moments import (
-    cell_sums,
-    fit_globally,
-)
+from odalib.inference.annealing.local.linear_fits import cell_sums, fit_globally
 from tests.oracles.divergences import CLOSED_FORMS, draw_rows
 from tests.oracles.regressions import (
     local_lines,

@@ -11,7 +11,7 @@ from odalib.inference.annealing.lineage import (
     selected,
     split_of,
 )
-from odalib.inference.annealing.local.moments import (
+from odalib.inference.annealing.local.linear_fits import (
     CellSums,
     Coefficients,
     cell_sums,

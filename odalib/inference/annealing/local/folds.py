@@ -91,23 +91,21 @@ def folds_of(batch, classes, seed, enough=HELD_OUT):
     return folds
 
 
-def folds_within(batch, parents, seed, enough):
-    """Hold out rows of cells that other rows are in, see `folds_of`.
+def folds_within(folds, parents):
+    """Hold out rows of cells that other rows are in.
 
     Parameters
     ----------
-    batch : Batch
+    folds : list of Fold
     parents : array of int of shape (n,) or None
         Cell of every row at the resolution above.
-    seed : int
-    enough : int
 
     Returns
     -------
     list of Fold
         Each with some row held out.
     """
-    folds = [fold.within(parents) for fold in folds_of(batch, None, seed, enough)]
+    folds = [fold.within(parents) for fold in folds]
     return [fold for fold in folds if len(fold.places)]
 
 

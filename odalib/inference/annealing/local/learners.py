@@ -18,7 +18,7 @@ from odalib.inference.annealing.local.base import (
     Partition,
     rise_of_spread,
 )
-from odalib.inference.annealing.local.folds import folds_within
+from odalib.inference.annealing.local.folds import folds_of, folds_within
 from odalib.inference.annealing.local.moments import (
     as_held_out,
     mean_divergence,
@@ -77,7 +77,8 @@ class CellLearners(LocalModels):
         target = self.target.measured(batch, settings.divergence)
         spec = replace(self, target=target)
         settings = replace(open_number(batch, settings, parents), local_models=spec)
-        folds = folds_within(batch, parents, settings.seed, ENOUGH_ROWS)
+        folds = folds_of(batch, None, settings.seed, ENOUGH_ROWS)
+        folds = folds_within(folds, parents)
         if not folds:
             return settings
         warmths = WARMTHS if self.blend else WARMTHS[:1]

@@ -7,11 +7,10 @@ import numpy as np
 from odalib.inference.annealing.local.association import associate
 from odalib.inference.annealing.local.axes import slope_axes
 from odalib.inference.annealing.local.base import LocalModels, nearest_size
+from odalib.inference.annealing.local.linear_fits import CellSums, cell_sums
 from odalib.inference.annealing.local.moments import (
-    CellSums,
     MomentCells,
     as_held_out,
-    cell_sums,
     mean_divergence,
     offset_of,
 )

@@ -11,7 +11,7 @@ from odalib.inference.annealing.divergences import Mahalanobis, SquaredEuclidean
 from odalib.inference.annealing.fit import anneal
 from odalib.inference.annealing.groups import group_codes
 from odalib.inference.annealing.local.base import Partition
-from odalib.inference.annealing.local.folds import folds_within, number_for
+from odalib.inference.annealing.local.folds import folds_of, folds_within, number_for
 from odalib.inference.annealing.local.regression_trials import (
     Judged,
     Trial,
@@ -66,20 +66,21 @@ def choose_regression(spec, batch, settings, n_jobs, parents=None):
     Settings
     """
     settings = replace(open_number(batch, settings, parents), local_models=spec)
-    folds = folds_within(batch, parents, settings.seed, ENOUGH_ROWS)
-    if not folds:
+    folds = folds_of(batch, None, settings.seed, ENOUGH_ROWS)
+    in_cells = folds_within(folds, parents)
+    if not in_cells:
         return settings
     scale = target_scale(batch)
     if spec.slopes:
         spec = replace(spec, global_ridge=_choose_global_ridge(spec, folds, scale))
-    rounds = [_Round.of(spec, settings, folds, scale, n_jobs)]
+    rounds = [_Round.of(spec, settings, in_cells, scale, n_jobs)]
     if _learns_metric(spec, batch, settings) and target_spread(batch)[2].any():
         for _ in range(METRIC_ROUNDS):
             metric = _metric_of_slopes(batch, rounds[-1], scale, n_jobs, parents)
             if metric is None:
                 break
             learnt = replace(settings, divergence=metric)
-            rounds.append(_Round.of(spec, learnt, folds, scale, n_jobs))
+            rounds.append(_Round.of(spec, learnt, in_cells, scale, n_jobs))
             if rounds[-1].loss > rounds[-2].loss:
                 break
     return _best_round(rounds).with_path(spec, scale)

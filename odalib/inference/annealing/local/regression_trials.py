@@ -12,11 +12,13 @@ from odalib.inference.annealing.groups import group_codes
 from odalib.inference.annealing.local.association import associate
 from odalib.inference.annealing.local.base import Partition
 from odalib.inference.annealing.local.folds import untied
-from odalib.inference.annealing.local.moments import (
-    along,
+from odalib.inference.annealing.local.linear_fits import (
     cell_sums,
     fit_cells,
     fit_globally,
+)
+from odalib.inference.annealing.local.moments import (
+    along,
     mean_divergence,
     offset_of,
 )

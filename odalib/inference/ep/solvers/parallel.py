@@ -85,12 +85,14 @@ def accelerate(anderson, counts, iterate, target):
     sites, variance = iterate.sites, iterate.posterior.variance
     # Of shifts: their rounding is that of a mean, where means are many deviations.
     width = np.maximum(np.sqrt(variance), ROUNDED * np.abs(iterate.posterior.mean))
+    # A latent value without variance is not moved by anything.
+    spread = np.divide(variance, width, out=np.zeros_like(width), where=width > 0)
     # Copies of a site count as often as they are in the posterior.
     weights = np.sqrt(np.concatenate([counts, counts]))
     proposal = anderson.propose(
         np.concatenate([sites.precision, sites.shift]),
         np.concatenate([target.precision, target.shift]),
-        weights * np.concatenate([variance, variance / width]),
+        weights * np.concatenate([variance, spread]),
     )
     precision, shift = np.split(proposal, 2)
     same_sign = np.sign(precision) == np.sign(target.precision)
