@@ -92,15 +92,15 @@ def test_log_probabilities_are_sums_over_columns():
     # Case 52: of constant columns they grow with the number, and it is said so.
     with pytest.warns(UserWarning, match="never vary: 'x0'.*, \\.\\.\\."):
         scores = [
-            IsingModel().fit(X).score(X) for X in (np.ones((10, 10)), np.ones((10, 99)))
+            IsingModel().fit(X).score(X) for X in (np.ones((10, 10)), np.ones((10, 24)))
         ]
     assert scores[1] < scores[0] < 0.0
     assert "grow with" in " ".join(IsingModel.__doc__.split())
 
 
 def test_beyond_enumeration_the_pair_correction_is_applied():
-    rows = drawn(400, n=12)
-    X = np.hstack([rows, drawn(400, n=12, seed=3)])
+    rows = drawn(400, n=13, scale=0.2)
+    X = np.hstack([rows, drawn(400, n=13, scale=0.2, seed=3)])
     found = IsingModel().fit(X)
     inference = infer_ising(found.coupling_, found.intercept_)
     assert inference.method == "adaptive_tap"
@@ -108,11 +108,11 @@ def test_beyond_enumeration_the_pair_correction_is_applied():
     assert found.log_partition_ == pytest.approx(corrected.log_partition, rel=1e-12)
     assert found.log_partition_ != pytest.approx(inference.log_partition, rel=1e-9)
     np.testing.assert_allclose(found.correlations_, corrected.correlations, atol=1e-12)
-    # Half of the columns are near a model of twelve, of which all rows are known.
-    states = all_rows(12)
+    # Half of the columns are near a model of 13, of which all rows are known.
+    states = all_rows(13)
     halves = [
         logsumexp(log_weights(states, found.coupling_[s, s], found.intercept_[s]))
-        for s in (slice(0, 12), slice(12, 24))
+        for s in (slice(0, 13), slice(13, 26))
     ]
     assert found.log_partition_ == pytest.approx(sum(halves), abs=0.5)
 
@@ -176,6 +176,41 @@ def test_columns_that_never_vary_are_named_and_finite():
     assert np.isfinite(found.score_samples(X)).all()
 
 
+def test_columns_that_were_never_observed_are_fair_coins():
+    X = pd.DataFrame(drawn(60), columns=list("abcde")).assign(b=NAN)
+    with pytest.warns(UserWarning, match="Columns that were never observed: 'b'"):
+        found = IsingModel().fit(X)
+    assert found.magnetisations_[1] == pytest.approx(0.0, abs=1e-9)
+    assert not found.coupling_[1].any()
+
+
+def test_a_large_pair_correction_is_warned_of(rows):
+    # Four columns in copies with errors: exact up to 24, and far off beyond.
+    random = np.random.default_rng(0)
+    X = np.repeat(random.random((300, 4)) < 0.5, 7, axis=1).astype(float)
+    X = np.abs(X - (random.random(X.shape) < 0.05))
+    exact = IsingModel().fit(X[:, :24])
+    inference = infer_ising(exact.coupling_, exact.intercept_, "exact")
+    assert exact.log_partition_ == pytest.approx(inference.log_partition, rel=1e-12)
+    with pytest.warns(UserWarning, match="changes it by .* nats.*mean nothing"):
+        found = IsingModel().fit(X)
+    after = infer_ising(found.coupling_, found.intercept_).log_partition
+    assert abs(found.log_partition_ - after) > 0.5
+
+
+def test_inference_that_cannot_serve_the_columns_is_refused_at_once():
+    for method, n in (("exact", 25), ("double_loop", 501)):
+        X = np.eye(n)
+        message = f"inference='{method}' .*at most {n - 1} columns, and X has {n}"
+        for learn in ("fit", "partial_fit"):
+            unfitted = IsingModel(inference=method)
+            with pytest.raises(ValueError, match=message):
+                getattr(unfitted, learn)(X)
+            assert not hasattr(unfitted, "log_partition_")
+    with pytest.raises(ValueError, match="binarize=True is no threshold"):
+        IsingModel(binarize=True).fit(np.eye(3))
+
+
 def test_fewer_rows_than_columns():
     X = drawn(6, n=10, scale=0.1)
     X[0], X[1] = 0.0, 1.0
@@ -226,6 +261,9 @@ def test_edges_are_named_and_in_order(rows):
     bare = IsingModel().fit(rows)
     assert bare.edges(1)[0].first.startswith("x")
     assert bare.edges(feature_names=list(frame.columns)) == edges
+    for k in (-1, 2.5):
+        with pytest.raises(ValueError, match=f"k={k} must be a whole number"):
+            bare.edges(k)
     with pytest.raises(ValueError, match="4 names for 5 columns"):
         bare.edges(feature_names=list("abcd"))
 
@@ -242,8 +280,10 @@ def test_samples_have_the_moments_of_the_model(rows, fitted):
     signs = IsingModel(random_state=0).fit((2 * rows - 1).astype(np.float32))
     X, _ = signs.sample(3)
     assert set(np.unique(X)) <= {-1.0, 1.0} and X.dtype == np.float32
-    with pytest.raises(ValueError, match="n_samples=0"):
-        fitted.sample(0)
+    for wrong in ({"n_samples": 0}, {"n_samples": 2.5}, {"n_chains": 1}):
+        name = next(iter(wrong))
+        with pytest.raises(ValueError, match=f"{name}=.* must be a whole number"):
+            fitted.sample(**wrong)
 
 
 def test_chains_that_have_not_met_are_reported():
@@ -268,13 +308,20 @@ def test_a_fit_that_does_not_converge_says_so(rows):
 def test_inference_that_does_not_converge_offers_no_density(rows, monkeypatch):
     failing = partial(infer_ising, max_iter=1)
     monkeypatch.setattr(conditioning, "infer_ising", failing)
-    with pytest.warns(ConvergenceWarning, match="'mean_field' did not converge"):
+    with pytest.warns(ConvergenceWarning, match="'mean_field' did not") as caught:
         found = IsingModel(inference="mean_field").fit(rows)
+    inference = failing(found.coupling_, found.intercept_, "mean_field")
+    assert f"did not converge: {inference.failure}. " in str(caught[0].message)
     assert not found.converged_ and math.isnan(found.log_partition_)
     with pytest.raises(ValueError, match="log partition function is not known"):
         found.score_samples(rows)
+    found = IsingModel().fit(rows)
+    found._inference = "mean_field"
+    gaps = np.where([[0], [1], [1]], NAN, rows[:3])
+    with pytest.raises(ValueError, match=r"rows 1, 2 are not known.*'double_loop'"):
+        found.score_samples(gaps)
     for fill in (found.transform, found.predict_proba_missing):
-        with pytest.warns(ConvergenceWarning, match="in 1 rows with miss") as caught:
+        with pytest.warns(ConvergenceWarning, match="in row 0 with miss") as caught:
             fill([[NAN, NAN, 0, 1, 1], [0, 1, 0, 1, 1]])
         assert caught[0].filename == __file__
 

@@ -2,6 +2,7 @@
 
 import warnings
 from functools import cached_property
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from odalib.estimators._binary import from_magnetisations, to_spins
+from odalib.estimators._ising_reports import another_method, warn_of_correction
 from odalib.estimators._sklearn import check_weights, validate_rows
 from odalib.estimators._threads import single_threaded_blas
 from odalib.inference.pairwise.conditioning import corrected_inference, infer_missing
@@ -47,7 +49,8 @@ class BaseLearntModel(
     """Base of an estimator whose fit ends with couplings and fields of spins.
 
     What is fitted holds the ``_stream`` of couplings and fields, the ``_coding`` of
-    the data, their ``_dtype`` and ``_fit_converged``.
+    the data, their ``_dtype``, ``_fit_converged``, the parameters of the fit that are
+    ``_fixed`` and the method of ``_inference``.
     """
 
     def score_samples(self, X):
@@ -64,20 +67,29 @@ class BaseLearntModel(
         Returns
         -------
         log_probabilities : ndarray of shape (n_samples,)
-            At most zero where the log partition function is exact.
+            At most zero where the log partition function is exact, as it is up to 24
+            columns. Beyond, all rows can be off by one amount, much of the pair
+            correction, of which `fit` warns where it is 0.4 nats or more: scores of
+            two models that differ by less then do not tell which is better.
 
         Raises
         ------
         ValueError
-            Where inference has not converged, so that the partition function is not
-            known.
+            Where inference has not converged, of the whole model or in a row with
+            gaps, so that the partition function is not known.
         """
         _, conditioned = self._condition(X)
-        if np.isnan(self.log_partition_) or conditioned.n_failed:
+        advice = f"Use a larger alpha{another_method(self._inference)}, in a new fit."
+        if np.isnan(self.log_partition_):
             raise ValueError(
                 "The log partition function is not known, as "
-                f"inference={self.inference!r} did not converge. Use a larger alpha, "
-                "or inference='double_loop' (up to 500 columns)."
+                f"inference={self._inference!r} did not converge. {advice}"
+            )
+        if len(conditioned.failed):
+            raise ValueError(
+                f"The log probabilities of {_listed(conditioned.failed)} are not "
+                f"known, as inference={self._inference!r} did not converge given what "
+                f"they hold. {advice}"
             )
         return conditioned.log_weights - self._inferred.log_partition
 
@@ -145,7 +157,7 @@ class BaseLearntModel(
             Number of rows.
         n_chains : int, default=32
             Independent chains, which begin far from each other. Each gives as many
-            rows.
+            rows. At least two, as one has none to agree with.
         burn_in : int, default=1000
             Sweeps over all columns before the first row is taken. The rows are spread
             over as many sweeps, or more.
@@ -161,7 +173,7 @@ class BaseLearntModel(
         Raises
         ------
         ValueError
-            For numbers that are not positive.
+            For numbers that are too small, or not whole.
 
         Warns
         -----
@@ -169,11 +181,9 @@ class BaseLearntModel(
             Where ``r_hat`` exceeds 1.05.
         """
         check_is_fitted(self)
-        if n_samples < 1 or n_chains < 1 or burn_in < 4:
-            raise ValueError(
-                f"n_samples={n_samples} and n_chains={n_chains} must be at least 1, "
-                f"and burn_in={burn_in} at least 4."
-            )
+        _check_whole("n_samples", n_samples, 1)
+        _check_whole("n_chains", n_chains, 2)
+        _check_whole("burn_in", burn_in, 4)
         drawn = gibbs_sample(
             self._stream.couplings,
             self._stream.fields,
@@ -212,9 +222,11 @@ class BaseLearntModel(
         Raises
         ------
         ValueError
-            For another number of names.
+            For another number of names, and for a ``k`` that is no number of edges.
         """
         check_is_fitted(self)
+        if k is not None:
+            _check_whole("k", k, 0)
         names = self.get_feature_names_out()
         if feature_names is not None and len(feature_names) != len(names):
             raise ValueError(
@@ -259,29 +271,31 @@ class BaseLearntModel(
     def _inferred(self):
         """Marginals of the model; in a stream, when they are first asked for."""
         with single_threaded_blas():
-            return corrected_inference(
-                self._stream.couplings, self._stream.fields, self.inference
+            inferred, correction = corrected_inference(
+                self._stream.couplings, self._stream.fields, self._inference
             )
+        warn_of_correction(correction, stacklevel=5)
+        return inferred
 
     def _condition(self, X):
         """Rows with what is missing in them inferred."""
         check_is_fitted(self)
         rows = validate_rows(self, X, reset=False, missing=True)
-        spins = to_spins(rows, self._coding, self.binarize)
+        spins = to_spins(rows, self._coding, self._fixed["binarize"])
         with single_threaded_blas():
             found = infer_missing(
-                spins, self._stream.couplings, self._stream.fields, self.inference
+                spins, self._stream.couplings, self._stream.fields, self._inference
             )
         return rows.dtype, found
 
     def _filled(self, X, coding, depth):
         """Fill rows, and write them in a coding; warn ``depth`` calls above."""
         dtype, conditioned = self._condition(X)
-        if conditioned.n_failed:
+        if len(conditioned.failed):
             warnings.warn(
-                f"Inference by {self.inference!r} did not converge in "
-                f"{conditioned.n_failed} rows with missing entries. Use a larger "
-                "alpha, or inference='double_loop' (up to 500 columns).",
+                f"Inference by {self._inference!r} did not converge in "
+                f"{_listed(conditioned.failed)} with missing entries. Use a larger "
+                f"alpha{another_method(self._inference)}, in a new fit.",
                 ConvergenceWarning,
                 stacklevel=depth + 1,
             )
@@ -293,3 +307,16 @@ class BaseLearntModel(
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _listed(rows):
+    """Name the first of some rows, and their number."""
+    shown = ", ".join(str(row) for row in rows[:5])
+    more = f", ... ({len(rows)} rows)" if len(rows) > 5 else ""
+    return f"{'row' if len(rows) == 1 else 'rows'} {shown}{more}"
+
+
+def _check_whole(name, value, least):
+    """Refuse what is not a whole number of at least so many."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number, at least {least}.")

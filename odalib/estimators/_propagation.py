@@ -52,8 +52,13 @@ class BasePropagation(BaseProbitClassifier):
         stuck = [i for i in inferences if i is not None and not i.converged]
         if stuck:
             worst = max(stuck, key=lambda inference: inference.residuals[-1])
+            what = (
+                "The variational approximation"
+                if worst.solver == "variational"
+                else "Expectation propagation"
+            )
             warnings.warn(
-                f"Expectation propagation did not converge in {len(stuck)} of "
+                f"{what} did not converge in {len(stuck)} of "
                 f"{len(inferences)} problems: after {worst.n_iter} iterations of "
                 f"solver {worst.solver!r} the residual is {worst.residuals[-1]:.3g}. "
                 "Allow more iterations, scale the features, or use solver='auto'.",

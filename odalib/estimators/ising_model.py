@@ -1,14 +1,19 @@
 """Density of binary data: a pairwise model learnt by pseudo-likelihood."""
 
-import warnings
 from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from odalib.estimators._binary import CODINGS, coding_of, to_spins
+from odalib.estimators._ising_reports import (
+    refuse_inference,
+    warn_of_columns,
+    warn_of_correction,
+    warn_of_fit,
+    warn_of_inference,
+)
 from odalib.estimators._learnt_model import BaseLearntModel
 from odalib.estimators._sklearn import (
     DocumentationLink,
@@ -53,8 +58,9 @@ class IsingModel(DocumentationLink, BaseLearntModel):
         more. Zero is no penalty of the couplings.
     penalty : {'l2', 'l1'}, default='l2'
         With ``'l1'`` most couplings can be exactly zero; ``alpha`` is then best of the
-        size of ``2 sqrt(n_samples)``, which is what rows of independent columns pull
-        at a coupling.
+        size of 4 to 6 times ``sqrt(n_samples)``: rows of independent columns pull at a
+        coupling with a standard deviation of up to ``2 sqrt(n_samples)``, so that 4
+        lets one of twenty such pairs through, and 6 one of three hundred.
     fit_method : {'pseudolikelihood', 'likelihood'}, default='pseudolikelihood'
         What is maximised: the product of the probabilities of every entry given the
         others of its row, whose cost does not explode with the number of columns; or
@@ -62,7 +68,9 @@ class IsingModel(DocumentationLink, BaseLearntModel):
         little better where it can be had (up to twelve columns, at once).
     inference : str, default='auto'
         Method of `odalib.infer_ising` for the log partition function and for what is
-        missing. By default it is exact up to 20 spins.
+        missing. By default it is exact up to 24 columns, and 20 gaps of a row; up to
+        12 gaps are enumerated with ``'adaptive_tap'`` and ``'double_loop'`` too. What
+        is changed after a fit counts from the next on.
     binarize : float, default=None
         Threshold of data that are not binary: values above it are 1, others 0. None
         takes binary data only.
@@ -74,8 +82,8 @@ class IsingModel(DocumentationLink, BaseLearntModel):
     tol : float, default=1e-5
         Largest entry of the gradient that counts as converged, per row, and in
         parameters whose curvature is near one: about how far these are from the
-        maximum. Where entries of the rows are missing, what is drawn in their place
-        moves it further than that.
+        maximum. Where entries of the rows are missing, parameters may besides drift by
+        half of their standard deviations, under the rows and the prior.
     random_state : int, RandomState instance or None, default=None
         Seeds `sample`, and what is drawn for missing entries in a fit or a stream.
         Without missing entries, a fit draws nothing.
@@ -89,7 +97,8 @@ class IsingModel(DocumentationLink, BaseLearntModel):
     log_partition_ : float
         Log of the sum of ``exp(x' J x / 2 + B' x)`` over all x, with the pair
         correction where inference is by expectation propagation. NaN where inference
-        did not converge.
+        did not converge. Exact up to 24 columns; beyond, it can be off by much of the
+        pair correction, and `fit` warns where that is 0.4 nats or more.
     magnetisations_ : ndarray of shape (n_features,)
         Expected spins under the model.
     correlations_ : ndarray of shape (n_features, n_features)
@@ -113,8 +122,8 @@ class IsingModel(DocumentationLink, BaseLearntModel):
     Notes
     -----
     A column that never varies has a finite field, and says little about others; `fit`
-    warns of it. Log probabilities are sums over the columns of a row, and so grow with
-    their number.
+    warns of it. One that was never observed is a fair coin without couplings. Log
+    probabilities are sums over the columns of a row, and so grow with their number.
 
     References
     ----------
@@ -174,9 +183,9 @@ class IsingModel(DocumentationLink, BaseLearntModel):
     def fit(self, X, y=None, sample_weight=None):
         """Learn from all rows, from the start.
 
-        Entries may be missing (NaN), whatever would have stood there: they are drawn
-        given the rest of their row while the couplings are learnt, and rows in which
-        nothing was observed are left out.
+        Entries may be missing (NaN), whatever would have stood there: they are filled
+        in given the rest of their row, in all ways or in ways that are drawn, while
+        the couplings are learnt; rows in which nothing was observed are left out.
 
         Parameters
         ----------
@@ -196,15 +205,18 @@ class IsingModel(DocumentationLink, BaseLearntModel):
         ------
         ValueError
             For values outside of the coding, with the row and the codings there are;
-            where no entry was observed; and for weights that are negative or all zero.
+            where no entry was observed; for weights that are negative or all zero; and
+            for an `inference` that does not serve so many columns.
 
         Warns
         -----
         ConvergenceWarning
             Where the fit or inference did not meet its tolerance; it states the
-            gradient or the residual.
+            gradient, the drift between rounds of filling rows, or what failed.
         UserWarning
-            For columns that never vary, by name.
+            For columns that never vary or were never observed, by name; and where the
+            log partition function is approximate, and pairs correct it by 0.4 nats
+            or more.
         """
         return self._fit(X, sample_weight)
 
@@ -260,12 +272,19 @@ class IsingModel(DocumentationLink, BaseLearntModel):
                 Settings(self.alpha, self.penalty, self.max_iter, self.tol),
             )
             fit = completed.fit
-            stream = Stream.after(fit, completed.spins, completed.weights, rng)
-            inferred = corrected_inference(fit.couplings, fit.fields, self.inference)
+            learnt = PseudoLikelihood(
+                completed.spins, completed.weights, completed.observed
+            )
+            stream = Stream.after(fit, learnt, rng)
+            inferred, correction = corrected_inference(
+                fit.couplings, fit.fields, self.inference
+            )
         # Where warnings are errors these raise, and nothing has changed.
-        _warn_of_constants(rows, self.get_feature_names_out())
-        _warn_of_convergence(fit, inferred, self.max_iter)
-        self._become(stream, learnt_as, fit.converged)
+        warn_of_columns(rows, self.get_feature_names_out())
+        warn_of_fit(completed, self.max_iter)
+        warn_of_inference(inferred)
+        warn_of_correction(correction, stacklevel=6)
+        self._become(stream, learnt_as, completed.converged)
         self._inferred = inferred
         self.n_iter_ = fit.n_iter
         return self
@@ -296,7 +315,13 @@ class IsingModel(DocumentationLink, BaseLearntModel):
 
     def _training_spins(self, X, sample_weight, *, reset):
         """Spins of the rows that tell something, their weights, coding and dtype."""
+        if isinstance(self.binarize, bool):
+            raise ValueError(
+                f"binarize={self.binarize} is no threshold. Give the number above "
+                "which values are 1, such as 0.5; None takes binary data."
+            )
         rows = validate_rows(self, X, reset=reset, missing=True)
+        refuse_inference(self.inference, rows.shape[1])
         weights = check_weights(sample_weight, rows)
         if not reset:
             coding = self._coding
@@ -322,45 +347,10 @@ class IsingModel(DocumentationLink, BaseLearntModel):
             _stream=stream,
             _coding=coding,
             _dtype=dtype,
+            _inference=self.inference,
             _fit_converged=converged,
             _fixed={name: getattr(self, name) for name in FIXED},
             coupling_=stream.couplings.astype(dtype),
             intercept_=stream.fields.astype(dtype),
             n_samples_seen_=float(stream.n_seen),
-        )
-
-
-def _warn_of_constants(spins, names):
-    """Warn of columns in which one value only was observed."""
-    constant = ~((spins == 1).any(axis=0) & (spins == -1).any(axis=0))
-    if constant.any():
-        shown = ", ".join(repr(str(name)) for name in names[constant][:5])
-        more = ", ..." if constant.sum() > 5 else ""
-        warnings.warn(
-            f"Columns that never vary: {shown}{more}. Their fields are finite by the "
-            "penalty alone, and they say little of other columns.",
-            UserWarning,
-            stacklevel=6,
-        )
-
-
-def _warn_of_convergence(fit, inferred, max_iter):
-    """Warn where the fit or inference did not meet its tolerance."""
-    if not fit.converged:
-        advice = "Allow more iterations, or a larger alpha."
-        if fit.n_iter < max_iter:
-            advice = "Rounding allows no less; take a larger tol."
-        warnings.warn(
-            f"The fit did not converge: after {fit.n_iter} iterations the gradient is "
-            f"{fit.gradient:.3g} per row. {advice}",
-            ConvergenceWarning,
-            stacklevel=6,
-        )
-    if not inferred.converged:
-        warnings.warn(
-            f"Inference by {inferred.method!r} did not converge: the residual is "
-            f"{inferred.residuals[-1]:.3g}, and log_partition_ is not known. Use a "
-            "larger alpha, or inference='double_loop' (up to 500 columns).",
-            ConvergenceWarning,
-            stacklevel=6,
         )

@@ -10,6 +10,7 @@ from odalib.inference.ep.gaussians import Precision
 from odalib.inference.ep.spin import Spin
 from odalib.inference.pairwise.couplings import Couplings
 from odalib.inference.pairwise.fixed_point import shortfall
+from odalib.inference.pairwise.gaussian_response import response_of_fixed_point
 from odalib.inference.pairwise.pair_correction import correct_pairs
 from odalib.inference.pairwise.result import Estimate, Solution
 
@@ -74,6 +75,19 @@ def adaptive_tap(couplings, *, site=None, solver="auto", tol, max_iter=200):
     return estimate_of(couplings, inference)
 
 
+def failure_of(inference):
+    """Why expectation propagation gave no result; empty where it gave one."""
+    if not inference.converged:
+        return shortfall(inference.residuals)
+    if not np.isfinite(inference.log_evidence):
+        return (
+            f"the log partition function is {inference.log_evidence}: some factor of "
+            f"{type(inference.problem.likelihood).__name__} has no finite moments or "
+            f"no variance"
+        )
+    return ""
+
+
 def estimate_of(couplings, inference):
     """Estimate that is the end of expectation propagation."""
     return Estimate(
@@ -81,7 +95,7 @@ def estimate_of(couplings, inference):
         # Within the values of the spins, where the iterate is not yet there too.
         inference.problem.likelihood.match(inference.cavity).mean,
         inference.log_evidence,
-        "" if inference.converged else shortfall(inference.residuals),
+        failure_of(inference),
         inference.residuals,
         GaussianSolution(couplings, inference),
     )
@@ -101,12 +115,18 @@ class GaussianSolution(Solution):
     inference: Inference
 
     def linear_response(self):
-        """Covariance of the Gaussian; see `Solution.linear_response`."""
-        return self.inference.posterior.covariance().copy()
+        """Differentiate the fixed point; see `Solution.linear_response`."""
+        if not self.inference.converged:
+            raise ValueError(
+                "Linear response is the derivative of a fixed point, and this run did "
+                f"not converge: {shortfall(self.inference.residuals)}. Raise max_iter."
+            )
+        return response_of_fixed_point(self.inference)
 
     def correlations(self):
-        """See `Solution.correlations`."""
-        return in_form_of(self.couplings, self.linear_response())
+        """Covariance of the Gaussian; see `Solution.correlations`."""
+        covariances = self.inference.posterior.covariance().copy()
+        return in_form_of(self.couplings, covariances)
 
     def pair_corrected(self):
         """See `Solution.pair_corrected`."""
@@ -115,7 +135,7 @@ class GaussianSolution(Solution):
         return replace(
             own,
             log_partition=own.log_partition + more,
-            solution=CorrectedPairs(self.couplings, covariances),
+            solution=CorrectedPairs(self, covariances),
         )
 
 
@@ -125,20 +145,27 @@ class CorrectedPairs(Solution):
 
     Parameters
     ----------
-    couplings : Couplings
+    uncorrected : GaussianSolution
     covariances : array of shape (n, n)
     """
 
-    couplings: Couplings
+    uncorrected: GaussianSolution
     covariances: np.ndarray
 
     def linear_response(self):
-        """Corrected covariances; see `Solution.linear_response`."""
-        return self.covariances.copy()
+        """Of the magnetisations, which are the same; see `Solution`."""
+        return self.uncorrected.linear_response()
 
     def correlations(self):
-        """See `Solution.correlations`."""
-        return in_form_of(self.couplings, self.linear_response())
+        """Corrected covariances; see `Solution.correlations`."""
+        return in_form_of(self.uncorrected.couplings, self.covariances.copy())
+
+    def pair_corrected(self):
+        """Refuse: there is nothing more to correct."""
+        raise ValueError(
+            "This result is already corrected for pairs; the correction is not "
+            "repeated."
+        )
 
 
 def in_form_of(couplings, covariances):

@@ -1,5 +1,6 @@
 """``method='auto'``: which method, and why."""
 
+from odalib.inference.ep.solve import AUTOMATIC, fits
 from odalib.inference.pairwise import adaptive_tap as gaussian
 from odalib.inference.pairwise.belief_propagation import belief_propagation
 from odalib.inference.pairwise.elimination import tree_width
@@ -48,7 +49,11 @@ def infer_automatically(couplings, site, **limits):
 
 
 def stalls(estimate):
-    """Say that simpler solvers stalled, where they did."""
+    """Say which solvers stalled, where some did."""
+    if estimate.failure:
+        problem = estimate.solution.inference.problem
+        tried = ", ".join(name for name in AUTOMATIC if fits(name, problem))
+        return f"; no solver of expectation propagation converged of {tried}"
     if estimate.method != "double_loop":
         return ""
     return "; parallel and sequential expectation propagation did not converge"

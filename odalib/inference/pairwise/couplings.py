@@ -11,6 +11,11 @@ __all__ = ["Couplings", "check_couplings"]
 
 # Asymmetry of J that is rounding, in units of its own precision.
 ROUNDING = 8
+# And of numbers once rounded to float32, relative to the largest.
+ROUNDED_ONCE = 1e-6
+# Largest field that couplings and fields may put on a spin. Floats of that size are
+# 1e-10 apart; beyond, sums over states lose the differences between them.
+LARGEST_FIELD = 1e6
 
 
 @dataclass(frozen=True)
@@ -135,8 +140,11 @@ def check_couplings(J, B):
     ------
     ValueError
         That names J or B, for wrong shapes, numbers that are not real and finite,
-        and a J that is not symmetric or has a diagonal.
+        a J that is not symmetric or has a diagonal, and numbers that are too large
+        for floats to tell states apart.
     """
+    refuse_masked("J", J)
+    refuse_masked("B", B)
     matrix = checked_matrix(J)
     n = matrix.shape[0]
     fields = np.asarray(B)
@@ -146,7 +154,36 @@ def check_couplings(J, B):
             f"B has shape {fields.shape}; it must have one field for each of the {n} "
             f"spins of J, shape ({n},)."
         )
-    return Couplings(matrix, fields.astype(np.float64))
+    fields = fields.astype(np.float64)
+    refuse_huge(matrix, fields)
+    return Couplings(matrix, fields)
+
+
+def refuse_masked(name, values):
+    """Raise a ValueError for a masked array: no entry of a model is missing."""
+    if np.ma.isMaskedArray(values):
+        raise ValueError(
+            f"{name} is a masked array, and what its mask hides would be used; pass "
+            f"{name}.filled(0.0) to leave masked entries out of the model."
+        )
+
+
+def refuse_huge(matrix, fields):
+    """Raise a ValueError where floats are too far apart to tell states apart."""
+    sizes = np.abs(stored(matrix)).max(initial=0.0), np.abs(fields).max()
+    # The unit, in which no sum overflows.
+    unit = max(1.0, *map(float, sizes))
+    total = abs(matrix / unit).sum(axis=1) + np.abs(fields) / unit
+    worst = int(total.argmax())
+    field = unit * float(total[worst])
+    if field > LARGEST_FIELD:
+        raise ValueError(
+            f"J and B are too large: they put a field of up to {field:.3g} on spin "
+            f"{worst}, and {LARGEST_FIELD:g} is the limit, beyond which "
+            f"floats lose the differences between states. Scale J and B down, "
+            f"or take spins that are as good as fixed out of the model and their "
+            f"couplings into B."
+        )
 
 
 def checked_matrix(J):
@@ -196,10 +233,17 @@ def refuse_asymmetry(matrix, rounding):
         return
     worst = asymmetry.data.argmax()
     i, j = int(asymmetry.row[worst]), int(asymmetry.col[worst])
+    one, other = float(matrix[i, j]), float(matrix[j, i])
+    is_nearly_so = abs(0.5 * one - 0.5 * other) <= ROUNDED_ONCE * largest
+    advice = (
+        "That is rounding of lower precision; pass (J + J.T) / 2."
+        if is_nearly_so
+        else "Every coupling stands in both places; for couplings given once, pass "
+        "J + J.T."
+    )
     raise ValueError(
-        f"J is not symmetric: J[{i}, {j}] = {matrix[i, j]:g} but J[{j}, {i}] = "
-        f"{matrix[j, i]:g}. Every coupling stands in both places; for couplings given "
-        f"once, pass J + J.T."
+        f"J is not symmetric: J[{i}, {j}] = {one:g} but J[{j}, {i}] = {other:g}, a "
+        f"difference of {one - other:.3g}. {advice}"
     )
 
 

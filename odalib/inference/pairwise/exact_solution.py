@@ -68,4 +68,4 @@ class ExactSolution(Solution):
         couplings, covariances = self.couplings, self.moments.covariances
         if couplings.is_sparse and couplings.n_spins <= MOST_SPINS:
             return couplings.pick_edges(covariances)
-        return covariances
+        return covariances.copy()

@@ -130,7 +130,11 @@ def sweep(
         Spins that are drawn; None for all.
     """
     for i, field in enumerate(fields):
-        drawn = slice(None) if free is None else np.flatnonzero(free[i])
+        drawn: slice | NDArray[np.intp] = slice(None)
+        if free is not None:
+            drawn = np.flatnonzero(free[i])
+            if not drawn.size:
+                continue
         local = field + couplings[i] @ chains[:, drawn]
         up = rng.random(len(local)) < expit(2.0 * local)
         chains[i, drawn] = np.where(up, 1.0, -1.0)

@@ -1,5 +1,8 @@
 """Inference in pairwise models: one call, one result."""
 
+from numbers import Integral, Real
+
+from odalib.inference.ep.likelihood import Likelihood
 from odalib.inference.pairwise.adaptive_tap import adaptive_tap
 from odalib.inference.pairwise.belief_propagation import belief_propagation
 from odalib.inference.pairwise.choice import infer_automatically
@@ -35,10 +38,12 @@ def infer_ising(
     B : array-like of shape (n,)
         Fields.
     method : str, default='auto'
-        ``'exact'`` (up to 20 spins; more where the graph is nearly a tree),
+        ``'exact'`` (up to 24 spins; more where the graph is nearly a tree),
         ``'mean_field'``, ``'belief_propagation'``, ``'tap'``, ``'adaptive_tap'``
-        (expectation propagation; up to 5000 spins) or ``'double_loop'`` (the same
-        fixed point by a descent that always converges; up to 500 spins). ``'auto'``
+        (expectation propagation; up to 5000 spins) or ``'double_loop'`` (a fixed
+        point of the same equations, of which strong couplings have several, by
+        a descent of their free energy: slower, and the surest; up to 500 spins).
+        ``'auto'``
         takes exact inference where it is affordable, belief propagation on sparse
         graphs, adaptive TAP on others and where that stalls, and the double loop
         where adaptive TAP stalls; the result says which, and why.
@@ -53,7 +58,7 @@ def infer_ising(
     tol : float, default=1e-8
         Largest residual of a fixed point: the change that one more step would make to
         a magnetisation, to a message, or (adaptive TAP) to a site in standard
-        deviations. Marginals are then as exact as the method is.
+        deviations. A positive number. Marginals are then as exact as the method is.
     max_iter : int, default=None
         Iterations, at the most. None for 1000 where one costs a product with J, and
         for 200 of a solver of adaptive TAP, where it costs a factorisation.
@@ -69,8 +74,9 @@ def infer_ising(
     Raises
     ------
     ValueError
-        For couplings or fields that are none, by name; for an unknown method; and for
-        a method that does not fit the model.
+        For couplings or fields that are none, or that put fields beyond 1e6 on a
+        spin, where floats lose the differences between states; for an unknown method
+        or option; and for a method that does not fit the model.
 
     References
     ----------
@@ -87,7 +93,7 @@ def infer_ising(
     >>> inference.magnetisations.round(3)
     array([ 0.065, -0.204,  0.319])
     >>> inference.method, inference.reason
-    ('exact', 'exact is affordable: at most 20 spins')
+    ('exact', 'exact is affordable: at most 24 spins')
     >>> round(infer_ising(J, [0.2, 0.0, 0.4], "belief_propagation").log_partition, 6)
     2.704411
     """
@@ -105,6 +111,8 @@ def infer_ising(
             f"method={method!r} is for spins only; with site=, use 'adaptive_tap', "
             f"'double_loop' or 'auto'."
         )
+    refuse_other_sites(site)
+    refuse_limits(tol, max_iter)
     couplings = check_couplings(J, B)
     limits = {} if max_iter is None else {"max_iter": max_iter}
     if method == "auto":
@@ -118,3 +126,26 @@ def infer_ising(
         solver = "double_loop" if method == "double_loop" else solver
         estimate = adaptive_tap(couplings, site=site, solver=solver, tol=tol, **limits)
     return PairwiseInference.of(estimate, "asked for")
+
+
+def refuse_other_sites(site):
+    """Raise a ValueError for a `site` that is no likelihood."""
+    if site is None or isinstance(site, Likelihood):
+        return
+    kind = f"the class {site.__name__}" if isinstance(site, type) else repr(site)
+    raise ValueError(
+        f"site must be a Likelihood of the EP engine, an instance made for the "
+        f"variables of J, or None for spins; it is {kind}."
+    )
+
+
+def refuse_limits(tol, max_iter):
+    """Raise a ValueError for limits that no iteration can keep."""
+    is_real = isinstance(tol, Real) and not isinstance(tol, bool)
+    if not (is_real and 0.0 < tol < float("inf")):
+        raise ValueError(f"tol={tol!r} must be a positive number.")
+    if max_iter is None:
+        return
+    is_count = isinstance(max_iter, Integral) and not isinstance(max_iter, bool)
+    if not (is_count and max_iter > 0):
+        raise ValueError(f"max_iter={max_iter!r} must be a positive integer, or None.")

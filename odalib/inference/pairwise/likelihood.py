@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odalib.inference.pairwise.couplings import Couplings
-from odalib.inference.pairwise.exact import MOST_SPINS, enumerate_states
+from odalib.inference.pairwise.exact import enumerate_states
 from odalib.inference.pairwise.penalised_fit import Objective
 
-__all__ = ["Likelihood"]
+__all__ = ["MOST_SPINS", "Likelihood"]
 
 Floats = NDArray[np.float64]
+
+# Every evaluation enumerates the states, of which so many spins have a million.
+MOST_SPINS = 20
 
 
 class Likelihood(Objective):

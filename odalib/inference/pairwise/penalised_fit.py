@@ -33,6 +33,32 @@ class Objective(ABC):
     def __init__(self, spins: NDArray[np.int8], weights: Floats):
         self.total = float(weights.sum())
         self.means = weights @ spins / self.total
+        # Of the rows, how many tell of a spin.
+        self.shares = np.ones_like(self.means)
+
+    @classmethod
+    def of_completed(
+        cls,
+        spins: NDArray[np.int8],
+        weights: Floats,
+        observed: NDArray[np.bool_],
+    ) -> "Objective":
+        """Objective of rows in which what was missing has been filled in.
+
+        Parameters
+        ----------
+        spins : ndarray of int8 of shape (n_samples, n)
+            Entries -1 and 1.
+        weights : ndarray of shape (n_samples,)
+        observed : ndarray of bool of shape (n_samples, n)
+            Entries that have not been filled in; an objective that is a sum over the
+            spins of a row leaves out the others.
+
+        Returns
+        -------
+        Objective
+        """
+        return cls(spins, weights)
 
     @abstractmethod
     def evaluate(
@@ -161,11 +187,12 @@ class _Coordinates:
         self.size = n + len(self.pairs[0])
         variances = 1.0 - self.means**2
         prior = FIELD_PRECISION / objective.total
-        self.field_scale = np.sqrt(variances + prior)
-        both = np.multiply.outer(variances, variances)[self.pairs]
+        self.field_scale = np.sqrt(variances * objective.shares + prior)
+        both = np.multiply.outer(variances, variances)
+        both = (both * np.add.outer(objective.shares, objective.shares))[self.pairs]
         if settings.penalty == "l2":
             prior += settings.alpha / objective.total
-        self.pair_scale = np.sqrt(2.0 * both + prior)
+        self.pair_scale = np.sqrt(both + prior)
 
     def model(self, parameters):
         """Fields and the symmetric matrix of couplings."""

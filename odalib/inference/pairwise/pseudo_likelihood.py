@@ -33,12 +33,28 @@ class PseudoLikelihood(Objective):
         Entries -1 and 1.
     weights : ndarray of shape (n_samples,)
         Positive; a weight of w is w copies of the row.
+    observed : ndarray of bool of shape (n_samples, n), default=None
+        Entries whose conditional probabilities count; None for all. Those of others
+        are only conditioned on.
     """
 
-    def __init__(self, spins: NDArray[np.int8], weights: Floats):
+    def __init__(
+        self,
+        spins: NDArray[np.int8],
+        weights: Floats,
+        observed: NDArray[np.bool_] | None = None,
+    ):
         super().__init__(spins, weights)
         self.spins = spins
         self.weights = weights
+        self.observed = observed
+        if observed is not None:
+            self.shares = weights @ observed / self.total
+
+    @classmethod
+    def of_completed(cls, spins, weights, observed):
+        """Only observed spins count, see `Objective.of_completed`."""
+        return cls(spins, weights, observed)
 
     def evaluate(self, fields, couplings):
         """Log pseudo-likelihood and its gradient, as `Objective` has it."""
@@ -49,9 +65,9 @@ class PseudoLikelihood(Objective):
             size = np.abs(local)
             small = np.exp(-2.0 * size)
             losses = np.log1p(small) + size - rows * local
-            value -= weights @ losses.sum(axis=1)
+            value -= np.sum(weights * losses)
             mean = np.copysign((1.0 - small) / (1.0 + small), local)
-            residuals = weights[:, None] * (rows - mean)
+            residuals = weights * (rows - mean)
             of_fields += residuals.sum(axis=0)
             products += residuals.T @ rows
         return value, of_fields, products + products.T
@@ -67,17 +83,20 @@ class PseudoLikelihood(Objective):
         Returns
         -------
         curvature : ndarray of shape (n,)
-            ``sum_r w_r (1 - tanh(h_ri)^2)``; that in a coupling is the sum of those of
-            its two spins.
+            ``sum_r w_r (1 - tanh(h_ri)^2)`` over the rows that count; that in a
+            coupling is the sum of those of its two spins.
         """
         found = np.zeros_like(fields)
         for _, local, weights in self._local_fields(fields, couplings):
-            found += weights @ (1.0 - np.tanh(local) ** 2)
+            found += np.sum(weights * (1.0 - np.tanh(local) ** 2), axis=0)
         return found
 
     def _local_fields(self, fields, couplings):
-        """Yield rows, their local fields and their weights, block by block."""
+        """Yield rows, their local fields and the entries' weights, block by block."""
         for begin in range(0, len(self.spins), BLOCK):
             block = slice(begin, begin + BLOCK)
             rows = self.spins[block].astype(np.float64)
-            yield rows, rows @ couplings + fields, self.weights[block]
+            weights = self.weights[block, np.newaxis]
+            if self.observed is not None:
+                weights = weights * self.observed[block]
+            yield rows, rows @ couplings + fields, weights

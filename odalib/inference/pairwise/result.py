@@ -47,7 +47,7 @@ class Estimate:
     solution: Solution
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairwiseInference:
     """Marginals of a pairwise model, and how they were found.
 
@@ -94,6 +94,14 @@ class PairwiseInference:
             estimate.solution,
         )
 
+    def __repr__(self):
+        """Name the outcome, without the arrays."""
+        outcome = "converged" if self.converged else f"failed: {self.failure}"
+        return (
+            f"<PairwiseInference of {len(self.magnetisations)} spins by "
+            f"{self.method!r}: {outcome}, log_partition={self.log_partition:.6g}>"
+        )
+
     @property
     def converged(self):
         """Whether the method converged: there is no `failure`."""
@@ -108,6 +116,7 @@ class PairwiseInference:
     def correlations(self):
         """Covariances of the spins; ndarray or CSR array of shape (n, n).
 
+        After adaptive TAP they are those of its Gaussian; see `linear_response`.
         Of all pairs where ``J`` was dense; on the diagonal and on the edges where it
         was sparse. NaN where the last iterate has none, which did not converge; and,
         after belief propagation on a dense ``J``, for pairs without a coupling where
@@ -122,11 +131,15 @@ class PairwiseInference:
         return self.solution.correlations()
 
     def linear_response(self):
-        """Covariances of all pairs of spins.
+        """Covariances of all pairs of spins, by linear response.
 
-        The derivative of the magnetisations in the fields, by the inverse Hessian of
-        the method's free energy; exact covariances for ``method='exact'``; and the
-        covariance of the Gaussian for adaptive TAP, in which the cavities are held.
+        The derivative of the magnetisations in the fields: the inverse Hessian of the
+        method's free energy; exact covariances for ``method='exact'``; and for
+        adaptive TAP the derivative of its fixed point, in which cavities move (its
+        `correlations` are the covariance of the Gaussian, which holds them). It takes
+        one factorisation of ``n x n``, and for adaptive TAP three products of such
+        matrices more. Of a `site` it is as exact as its ``higher_cumulants`` are, by
+        default to about 1e-4.
 
         Returns
         -------
@@ -135,8 +148,8 @@ class PairwiseInference:
         Raises
         ------
         ValueError
-            Where the last iterate has no covariances, being no minimum of the free
-            energy.
+            Where the last iterate has no covariances: it is no minimum of the free
+            energy, or (adaptive TAP) no fixed point.
         """
         return self.solution.linear_response()
 
@@ -149,12 +162,14 @@ class PairwiseInference:
         Returns
         -------
         inference : PairwiseInference
-            With the same magnetisations.
+            With the same magnetisations, and so the same `linear_response`; its
+            `correlations` are the corrected covariances.
 
         Raises
         ------
         ValueError
-            For the result of a method without a Gaussian, by name.
+            For the result of a method without a Gaussian, by name, and for one that
+            is already corrected.
         """
         corrected = self.solution.pair_corrected()
         return PairwiseInference.of(corrected, f"{self.reason}; then pairs corrected")

@@ -6,6 +6,10 @@ parameter has a step of its own, of two over the curvature that the rows have ha
 so far: a Newton step on the diagonal, twice as long because couplings share what a row
 says of them. Nothing is to be tuned, and a stream after a fit goes on with the steps
 that its rows have left.
+
+Of a row with missing spins only those that were observed are learnt, given several
+draws of the others. What a spin that was drawn says of the parameters is nothing on
+average, and learning it would feed on noise.
 """
 
 from copy import deepcopy
@@ -25,8 +29,8 @@ Floats = NDArray[np.float64]
 
 # In units of the Newton step on the diagonal.
 STEP = 2.0
-# Sweeps over the missing spins of a row before it is learnt.
-SWEEPS = 10
+# Ways in which the missing spins of a row are drawn, each by so many sweeps.
+DRAWS, SWEEPS = 10, 5
 
 
 @dataclass(frozen=True)
@@ -72,8 +76,7 @@ class Stream:
     def after(
         cls,
         fit: Fit,
-        spins: NDArray[np.int8],
-        weights: Floats,
+        rows: PseudoLikelihood,
         rng: np.random.Generator,
     ) -> "Stream":
         """State in which a stream goes on after a fit.
@@ -81,16 +84,14 @@ class Stream:
         Parameters
         ----------
         fit : Fit
-        spins : ndarray of int8 of shape (n_samples, n)
-            Rows of the fit, complete.
-        weights : ndarray of shape (n_samples,)
+        rows : PseudoLikelihood
+            Of the rows of the fit, complete or completed.
         rng : numpy.random.Generator
 
         Returns
         -------
         Stream
         """
-        rows = PseudoLikelihood(spins, weights)
         curvature = rows.curvature(fit.fields, fit.couplings)
         return cls(fit.couplings, fit.fields, curvature, rows.total, rng)
 
@@ -101,7 +102,7 @@ class Stream:
         ----------
         spins : ndarray of int8 of shape (n_samples, n)
             Entries -1 and 1, and 0 where one is missing; that is drawn, given the rest
-            of its row, before the row is learnt.
+            of its row, while the others are learnt.
         weights : ndarray of shape (n_samples,)
             A weight of w is w visits to the row in turn, the last by what w has beyond
             a whole number.
@@ -128,19 +129,29 @@ class Stream:
 
     def _visit(self, row, share, alpha):
         """Take the step of one row, in place."""
-        if not row.all():
-            row = complete(row[None], self.couplings, self.fields, self.rng, SWEEPS)[0]
-        spins = row.astype(np.float64)
-        mean = np.tanh(self.fields + self.couplings @ spins)
+        observed = row != 0
+        draws = row[np.newaxis]
+        if not observed.all():
+            draws = np.repeat(draws, DRAWS, axis=0)
+            draws = complete(draws, self.couplings, self.fields, self.rng, SWEEPS)
+        spins = draws.astype(np.float64)
+        share = share * observed / len(spins)
+        mean = np.tanh(self.fields + spins @ self.couplings)
         residual = share * (spins - mean)
-        self.curvature[:] += share * (1.0 - mean**2)
+        self.curvature[:] += (share * (1.0 - mean**2)).sum(axis=0)
         # The number of spins keeps the first rows from moving a field by more than one
         # row can tell.
-        slow = STEP * len(spins)
-        pull = np.multiply.outer(residual, spins)
-        pull += pull.T
+        slow = STEP * len(row)
+        pull = residual.T @ spins
+        pull += pull.T.copy()
         pull *= STEP
         pull /= np.add.outer(self.curvature, self.curvature) + (alpha + slow)
+        # Spins that were never observed would become hidden units.
+        never = self.curvature == 0.0
+        pull[never] = 0.0
+        pull[:, never] = 0.0
         np.fill_diagonal(pull, 0.0)
         self.couplings[:] += pull
-        self.fields[:] += STEP * residual / (self.curvature + (FIELD_PRECISION + slow))
+        self.fields[:] += (
+            STEP * residual.sum(axis=0) / (self.curvature + (FIELD_PRECISION + slow))
+        )

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 from scipy.optimize import minimize
 from scipy.special import log_expit, log_ndtr
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF
 
 from odalib import EPGaussianProcessClassifier, EPProbitClassifier
@@ -319,3 +320,19 @@ def test_classifiers_offer_it():
         for solver in ("variational", "parallel")
     ]
     assert 0.0 < evidences[1] - evidences[0] < 0.1
+
+
+@pytest.mark.parametrize(
+    ("solver", "what"),
+    [
+        ("variational", "The variational approximation"),
+        ("parallel", "Expectation propagation"),
+    ],
+)
+def test_a_warning_names_the_approximation(solver, what):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(30, 2))
+    y = X[:, 0] + random.normal(size=30) > 0
+    model = EPProbitClassifier(solver=solver, max_iter=1, prior_variance=10.0)
+    with pytest.warns(ConvergenceWarning, match=f"^{what} did not converge in 1 of 1"):
+        model.fit(X, y)

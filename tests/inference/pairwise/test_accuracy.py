@@ -67,7 +67,7 @@ def test_pair_correction_by_definition():
     J, B = model(sk, 0, 6, 0.7)
     inference = infer_ising(J, B, "adaptive_tap", tol=1e-12)
     gaussian = inference.solution.inference
-    S, mean = inference.linear_response(), gaussian.mean
+    S, mean = inference.correlations, gaussian.mean
     precision, shift = gaussian.sites.precision, gaussian.sites.shift
 
     def logs(spins):

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from odalib.inference.pairwise import exact as exact_module
 from odalib.inference.pairwise.couplings import check_couplings
 from odalib.inference.pairwise.elimination import (
     LARGEST_WIDTH,
@@ -101,9 +102,9 @@ def test_edges_and_all_pairs_agree(seed, share):
 
 
 def test_enumeration_and_elimination_agree_at_their_largest():
-    J, B = random_couplings(3, MOST_SPINS, 1.0, 0.3)
+    J, B = random_couplings(3, LARGEST_WIDTH + 1, 1.0, 0.3)
     couplings = check_couplings(J, B)
-    assert tree_width(couplings) == MOST_SPINS - 1 == LARGEST_WIDTH
+    assert tree_width(couplings) == LARGEST_WIDTH
     one, other = enumerate_states(couplings), eliminate(couplings, all_pairs=True)
     np.testing.assert_allclose(
         one.magnetisations, other.magnetisations, rtol=0, atol=1e-12
@@ -215,10 +216,30 @@ def test_widths():
     assert tree_width(check_couplings(J, B)) <= 13
 
 
+@pytest.mark.parametrize("n", [7, 24])
+def test_blocks_of_the_table_of_states(n, monkeypatch):
+    """Spins in three parts that do not touch: their sums and blocks."""
+    monkeypatch.setattr(exact_module, "BLOCK", 32 if n == 7 else 1 << 20)
+    parts = np.array_split(np.random.default_rng(0).permutation(n), 3)
+    J, B, log_partition = np.zeros((n, n)), np.zeros(n), 0.0
+    means, covariances = np.zeros(n), np.zeros((n, n))
+    for seed, part in enumerate(parts):
+        block = np.ix_(part, part)
+        J[block], B[part] = random_couplings(seed, len(part), 0.5, 1.0)
+        alone = enumerate_ising(J[block], B[part])
+        log_partition += alone.log_partition
+        means[part], covariances[block] = alone.magnetisations, alone.correlations
+    moments = enumerate_states(check_couplings(J, B))
+    assert moments.log_partition == pytest.approx(log_partition, rel=1e-13)
+    close = {"rtol": 0, "atol": 1e-12}
+    np.testing.assert_allclose(moments.magnetisations, means, **close)
+    np.testing.assert_allclose(moments.covariances, covariances, **close)
+
+
 def test_what_is_too_large_is_refused():
     J, B = random_couplings(1, MOST_SPINS + 1, 1.0, 0.3)
     couplings = check_couplings(J, B)
-    with pytest.raises(ValueError, match=r"at most 20 spins; J has 21"):
+    with pytest.raises(ValueError, match=r"at most 24 spins; J has 25"):
         enumerate_states(couplings)
     assert tree_width(couplings) is None
     with pytest.raises(ValueError, match=r"at most 19 neighbours.*too many loops"):

@@ -9,7 +9,7 @@ from odalib import infer_ising
 from tests.oracles.factorised_ep import factorised_ep
 from tests.oracles.gaussian_latent import enumerate_ising
 
-from .models import DENSE, SPARSE, model, sparse_graph, tree
+from .models import DENSE, SPARSE, hopfield, model, sk, sparse_graph, tree
 
 families = pytest.mark.parametrize("family", SPARSE + DENSE, ids=lambda f: f.__name__)
 seeds = st.integers(0, 2**16)
@@ -106,10 +106,10 @@ def assert_agree(one, other, within):
 def test_moments_match_at_the_fixed_point(family, tol):
     J, B = model(family, 5, 12, 0.7)
     inference = infer_ising(J, B, "adaptive_tap", tol=tol)
-    tilted, response = inference.magnetisations, inference.linear_response()
+    tilted, covariances = inference.magnetisations, inference.correlations
     gaussian = inference.solution.inference
     assert np.abs(gaussian.mean - tilted).max() <= 10 * tol
-    assert np.abs(np.diag(response) - (1.0 - tilted**2)).max() <= 10 * tol
+    assert np.abs(np.diag(covariances) - (1.0 - tilted**2)).max() <= 10 * tol
 
 
 @families
@@ -128,11 +128,41 @@ def test_slopes_of_the_log_partition_are_the_magnetisations(family, method):
         )
         slope = (above.log_partition - below.log_partition) / (2 * step)
         assert slope == pytest.approx(inference.magnetisations[i], abs=1e-7)
-        if method != "adaptive_tap":
-            # Its response holds the cavities, which move.
-            slopes = (above.magnetisations - below.magnetisations) / (2 * step)
-            response = inference.linear_response()[i]
-            np.testing.assert_allclose(response, slopes, rtol=0, atol=1e-7)
+        slopes = (above.magnetisations - below.magnetisations) / (2 * step)
+        response = inference.linear_response()[i]
+        np.testing.assert_allclose(response, slopes, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize(("family", "beta"), [(tree, 1.0), (sk, 1.0), (hopfield, 0.7)])
+def test_response_of_adaptive_tap_to_fields_where_couplings_are_strong(family, beta):
+    """The Gaussian, whose cavities are held, is not the derivative."""
+    J, B = model(family, 3, 8, beta)
+    how = {"method": "adaptive_tap", "solver": "sequential", "tol": 1e-13}
+    inference = infer_ising(J, B, **how)
+    step, slopes = 1e-4, np.empty((8, 8))
+    for i in range(8):
+        shift = step * (np.arange(8) == i)
+        above, below = (
+            infer_ising(J, B + sign * shift, **how).magnetisations for sign in (1, -1)
+        )
+        slopes[i] = (above - below) / (2 * step)
+    response = inference.linear_response()
+    np.testing.assert_allclose(response, slopes, rtol=0, atol=1e-6)
+    assert np.abs(inference.correlations - slopes).max() > 0.01
+    corrected = inference.pair_corrected().linear_response()
+    np.testing.assert_array_equal(corrected, response)
+
+
+def test_response_of_nearly_fixed_spins():
+    """Variances down to 1e-260, in whose powers nothing under- or overflows."""
+    J, B = model(sk, 3, 8, 0.5)
+    B[:3] = 300.0, -50.0, 20.0
+    response = infer_ising(J, B, "adaptive_tap").linear_response()
+    free = slice(3, None)
+    fields = (B + J[:, :3] @ np.sign(B[:3]))[free]
+    rest = infer_ising(J[free, free], fields, "adaptive_tap").linear_response()
+    np.testing.assert_allclose(response[free, free], rest, rtol=0, atol=1e-7)
+    assert (np.diag(response) > 0).all()
 
 
 @families

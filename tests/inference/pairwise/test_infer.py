@@ -191,7 +191,7 @@ def test_why_a_run_failed_is_said():
 @pytest.mark.parametrize(
     ("J", "method", "reason"),
     [
-        (model(sk, 0, 20, 0.3)[0], "exact", "at most 20 spins"),
+        (model(sk, 0, 20, 0.3)[0], "exact", "exact is affordable: at most"),
         (model(tree, 0, 200, 1.0)[0], "exact", "without loops"),
         (model(grid, 0, 64, 1.0)[0], "exact", "tree-width at most"),
         (model(grid, 0, 225, 0.2)[0], "belief_propagation", "sparse"),

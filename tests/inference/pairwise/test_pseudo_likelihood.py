@@ -4,47 +4,27 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime, minimize
+from scipy.optimize import approx_fprime
 from scipy.special import logsumexp
 
-from odalib.inference.pairwise import pseudo_likelihood, stochastic_fit
-from odalib.inference.pairwise.conditioning import infer_missing
+from odalib.inference.pairwise import (
+    pseudo_likelihood,
+    stochastic_fit,
+)
 from odalib.inference.pairwise.distinct import distinct_rows
-from odalib.inference.pairwise.incomplete_fit import fit_rows
 from odalib.inference.pairwise.likelihood import Likelihood
 from odalib.inference.pairwise.penalised_fit import Settings, maximise
 from odalib.inference.pairwise.pseudo_likelihood import PseudoLikelihood
 from odalib.inference.pairwise.stochastic_fit import Stream
+from tests.inference.pairwise.spin_rows import (
+    all_states,
+    drawn,
+    log_weights,
+    model,
+    population,
+)
 
 objectives = pytest.mark.parametrize("kind", [PseudoLikelihood, Likelihood])
-
-
-def model(n, seed=0, scale=0.5):
-    random = np.random.default_rng(seed)
-    upper = np.triu(scale * random.normal(size=(n, n)), 1)
-    return upper + upper.T, 0.4 * random.normal(size=n)
-
-
-def all_states(n):
-    return (2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1) - 1).astype(np.int8)
-
-
-def log_weights(states, J, B):
-    states = states.astype(float)
-    return np.einsum("ri,ij,rj->r", states, J, states) / 2 + states @ B
-
-
-def population(J, B, total):
-    """All states, weighted as they would come in ``total`` rows."""
-    states = all_states(len(B))
-    logs = log_weights(states, J, B)
-    return states, total * np.exp(logs - logsumexp(logs))
-
-
-def drawn(J, B, n_rows, seed=0):
-    states, probabilities = population(J, B, 1.0)
-    random = np.random.default_rng(seed)
-    return states[random.choice(len(states), size=n_rows, p=probabilities)]
 
 
 def slow_pseudo_likelihood(row, J, B):
@@ -177,65 +157,6 @@ def test_distinct_rows_are_those_of_numpy():
     np.testing.assert_array_equal(distinct_rows(rows[::-1])[0], distinct)
 
 
-def observed_log_likelihood(parameters, rows):
-    """Log likelihood of what was observed in rows of three spins, by enumeration."""
-    J = np.zeros((3, 3))
-    J[np.triu_indices(3, 1)] = parameters[3:]
-    states = all_states(3)
-    logs = log_weights(states, J + J.T, parameters[:3])
-    # Of every row, the states that agree with it wherever it was observed.
-    agree = ((rows[:, None] == states) | (rows[:, None] == 0)).all(axis=2)
-    sums = logsumexp(np.where(agree, logs, -np.inf), axis=1)
-    return sums.sum() - len(rows) * logsumexp(logs)
-
-
-@pytest.fixture(scope="module")
-def incomplete():
-    rows = drawn(*model(3, scale=0.8), 1000)
-    rows[np.random.default_rng(1).random(rows.shape) < 0.25] = 0
-    return rows
-
-
-def fitted(rows, kind, seed=0, weights=None):
-    weights = np.ones(len(rows)) if weights is None else weights
-    return fit_rows(rows, weights, kind, np.random.default_rng(seed), Settings(1.0))
-
-
-def test_incomplete_rows_are_fitted_to_what_was_observed(incomplete):
-    found = fitted(incomplete, Likelihood).fit
-
-    def objective(parameters):
-        prior = parameters @ parameters / 2
-        return prior - observed_log_likelihood(parameters, incomplete)
-
-    best = minimize(objective, np.zeros(6), tol=1e-8).x
-    # What is drawn leaves an error of a few hundredths.
-    np.testing.assert_allclose(found.fields, best[:3], rtol=0, atol=0.03)
-    pairs = np.triu_indices(3, 1)
-    np.testing.assert_allclose(found.couplings[pairs], best[3:], rtol=0, atol=0.03)
-
-
-def test_incomplete_rows_serve_the_pseudo_likelihood(incomplete):
-    J, B = model(3, scale=0.8)
-    completed = fitted(incomplete, PseudoLikelihood)
-    # Standard errors of the fields and couplings are near 0.05.
-    np.testing.assert_allclose(completed.fit.couplings, J, rtol=0, atol=0.15)
-    np.testing.assert_allclose(completed.fit.fields, B, rtol=0, atol=0.15)
-    assert (completed.spins != 0).all()
-    assert completed.weights.sum() == pytest.approx(len(incomplete), rel=1e-12)
-
-
-def test_neither_order_nor_repetition_of_incomplete_rows_changes_a_draw(incomplete):
-    rows = incomplete[:200]
-    weights = np.tile([1.0, 3.0], 100)
-    one = fitted(rows, Likelihood, weights=weights)
-    for other in (
-        fitted(rows[::-1], Likelihood, weights=weights[::-1]),
-        fitted(np.repeat(rows, weights.astype(int), axis=0), Likelihood),
-    ):
-        np.testing.assert_array_equal(other.fit.couplings, one.fit.couplings)
-
-
 def test_one_pass_comes_near_the_fit_and_more_come_nearer():
     rows, fresh = drawn(*model(6), 3000), drawn(*model(6), 5000, seed=1)
     weights = np.ones(3000)
@@ -256,7 +177,7 @@ def test_a_stream_after_a_fit_stays_where_the_fit_is_best():
     rows, weights = drawn(*model(6), 3000), np.ones(3000)
     fit = maximise(PseudoLikelihood(rows, weights), Settings(10.0))
     random = np.random.default_rng(0)
-    stream = Stream.after(fit, rows, weights, random)
+    stream = Stream.after(fit, PseudoLikelihood(rows, weights), random)
     expected = (1 - np.tanh(rows @ fit.couplings + fit.fields) ** 2).sum(axis=0)
     np.testing.assert_allclose(stream.curvature, expected, rtol=1e-12)
     after = stream.learn(drawn(*model(6), 300, seed=2), np.ones(300), 10.0)
@@ -288,33 +209,3 @@ def test_the_first_step_is_that_of_the_formula(share):
     np.testing.assert_allclose(found.couplings, expected, rtol=1e-14)
     expected = step * share * x / (share + 1 + step * n)
     np.testing.assert_allclose(found.fields, expected, rtol=1e-14)
-
-
-def test_a_stream_of_incomplete_rows_learns_the_couplings(incomplete):
-    J, _ = model(3, scale=0.8)
-    stream = Stream.begin(3, np.random.default_rng(0))
-    whole = stream.learn(incomplete, np.ones(1000), 10.0)
-    np.testing.assert_allclose(whole.couplings, J, rtol=0, atol=0.25)
-    cut = stream
-    for rows in np.array_split(incomplete, 7):
-        cut = cut.learn(rows, np.ones(len(rows)), 10.0)
-    np.testing.assert_array_equal(cut.couplings, whole.couplings)
-    assert cut.rng.random() == whole.rng.random() != stream.rng.random()
-
-
-def test_what_is_missing_is_inferred_given_the_rest():
-    J, B = model(5)
-    rows = drawn(J, B, 30)
-    rows[np.random.default_rng(2).random(rows.shape) < 0.4] = 0
-    found = infer_missing(rows, J, B, "auto")
-    states = all_states(5)
-    logs = log_weights(states, J, B)
-    for row, mean, log_weight in zip(
-        rows, found.magnetisations, found.log_weights, strict=True
-    ):
-        agree = ((states == row) | (row == 0)).all(axis=1)
-        expected = logsumexp(logs[agree])
-        assert log_weight == pytest.approx(expected, abs=1e-12)
-        shares = np.exp(logs[agree] - expected)
-        np.testing.assert_allclose(mean, shares @ states[agree], rtol=0, atol=1e-12)
-    assert found.n_failed == 0

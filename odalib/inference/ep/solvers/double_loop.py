@@ -1,9 +1,13 @@
-"""Double loop: slower than message passing, monotone, and sure to converge.
+"""Double loop: slower than message passing, and monotone.
 
 The free energy is convex plus concave in the moments. The outer loop bounds the
 concave part by its tangent at the present moments, which freezes the separators
 ``exp(-l f^2 / 2 + g f)``; the inner loop minimises, over the sites ``r``, the convex
 ``log Z_r(r) + sum_i log Z_q(s_i - r_i)`` (Heskes et al. 2003, Opper & Winther 2005).
+
+In exact arithmetic it converges. In floats very precise sites (a spin of variance
+1e-10) leave no digits to descend by, and the tail may be slow; plain matching from
+where the descent has come to ends both, mostly.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +19,8 @@ from odalib.inference.ep.gaussians.linear import of_any_sign
 from odalib.inference.ep.gaussians.model import LostDefiniteness
 from odalib.inference.ep.likelihood import Cavity
 from odalib.inference.ep.solvers.anderson import Anderson
-from odalib.inference.ep.solvers.problem import Run, Sites, Solver
+from odalib.inference.ep.solvers.parallel import Parallel
+from odalib.inference.ep.solvers.problem import ROUNDING, Run, Sites, Solver
 from odalib.inference.ep.solvers.sequential import BLOCK, sweep
 
 __all__ = ["DoubleLoop"]
@@ -25,8 +30,12 @@ LARGEST = 500
 INNER_STEPS, HALVINGS = 50, 40
 # Share of the promised fall that a step has to keep (Armijo).
 ARMIJO = 1e-4
-# Rise of the free energy that is rounding.
+# Rise of the free energy that is rounding, of itself; of its terms, `ROUNDING`.
 SLACK = 1e-13
+# Outer steps without a lower free energy or residual, of a descent that rounding holds.
+STALLED = 20
+# Outer steps after which plain matching is tried again.
+TRIED = 8
 # What the error of difference quotients may cost a Hessian that is nearly singular.
 RIDGE = 1e-9
 
@@ -34,8 +43,10 @@ RIDGE = 1e-9
 class DoubleLoop(Solver):
     """Newton steps inside, separators outside; the free energy never rises.
 
-    Separators are extrapolated from those before. A proposal that raises the free
-    energy is dropped for the moments themselves, which cannot.
+    It ends at a fixed point of the same equations as the other solvers, of which there
+    may be several, and then at any of them. Separators are extrapolated from those
+    before. A proposal that raises the free energy is dropped for the moments
+    themselves, which cannot.
     """
 
     def refuse(self, problem):
@@ -66,10 +77,10 @@ class DoubleLoop(Solver):
         iterate = free.iterate(sites)
         moments = separators = Separators.of(iterate.posterior)
         residuals: list[float] = []
-        energy, anderson = np.inf, Anderson()
-        while len(residuals) < max_iter:
+        energy, best, waited, anderson = np.inf, np.inf, 0, Anderson()
+        while len(residuals) < max_iter and waited < STALLED:
             point, reached = descend(free, separators, iterate.sites, tol / 10)
-            if point is None or reached > energy + SLACK * abs(energy):
+            if point is None or reached > energy + point.rounding:
                 separators = moments
                 anderson = Anderson()
                 point, reached = descend(free, separators, iterate.sites, tol / 10)
@@ -78,10 +89,22 @@ class DoubleLoop(Solver):
                 # Rounding: the prior is too wide for its smallest digits to count.
                 residuals.append(problem.residual(iterate))
                 break
-            energy, iterate = reached, following
+            iterate = following
             residuals.append(problem.residual(iterate))
+            is_lower = reached < energy - point.rounding or residuals[-1] < best
+            waited = 0 if is_lower else waited + 1
+            energy, best = reached, min(best, residuals[-1])
             if residuals[-1] <= tol:
                 break
+            n_outer = len(residuals)
+            if waited == STALLED or n_outer % TRIED == 0:
+                # An energy that has stalled has no digits left to judge by.
+                limit = np.inf if waited == STALLED else energy
+                plain = match_on(free, iterate, limit, tol, max_iter - n_outer)
+                if plain is not None:
+                    iterate = plain.iterate
+                    residuals += plain.residuals[1:]
+                    break
             moments = Separators.of(iterate.posterior)
             weights = np.sqrt(np.concatenate([problem.counts, problem.counts]))
             proposal = anderson.propose(separators.values, moments.values, weights)
@@ -92,6 +115,30 @@ class DoubleLoop(Solver):
             sites = Sites(iterate.match.precision, iterate.match.shift)
         converged = residuals[-1] <= tol
         return Run(problem.iterate(sites), residuals, converged, 0)
+
+
+def match_on(problem, iterate, limit, tol, max_iter):
+    """Go on by plain parallel matching, if it converges to a free energy in the limit.
+
+    Its iterations cost a fraction of an outer step. Near a fixed point they need fewer;
+    and where sites are very precise it gets there alone: marginals that are known to
+    rounding say nothing of cavities, of which it takes no differences.
+
+    Returns
+    -------
+    Run or None
+    """
+    try:
+        run = Parallel().run(problem, iterate.sites, tol, max_iter + 1)
+    except LostDefiniteness:
+        return None
+    if not run.converged or limit == np.inf:
+        return run if run.converged else None
+    separators = Separators.of(run.iterate.posterior)
+    point = Inner(problem, separators).evaluate(run.iterate.sites)
+    if point is None or -point.value > limit + point.rounding:
+        return None
+    return run
 
 
 def descend(problem, separators, sites, tol):
@@ -151,10 +198,13 @@ class Point:
     value : float
         ``log Z_r + sum_i log Z_q - sum_i log Z_s``, minus the free energy at the
         inner minimum.
+    rounding : float
+        Of the value, whose terms are larger.
     """
 
     sites: Sites
     value: float
+    rounding: float
     mean: np.ndarray
     covariance: np.ndarray
     cavity: Cavity
@@ -200,7 +250,7 @@ class Inner:
 
         None where the sites to start from leave no proper cavities.
         """
-        point = self._evaluate(sites)
+        point = self.evaluate(sites)
         for _ in range(INNER_STEPS):
             if point is None or point.error <= tol:
                 return point
@@ -213,7 +263,7 @@ class Inner:
             point = following
         return point
 
-    def _evaluate(self, sites):
+    def evaluate(self, sites):
         """Objective at sites; None outside of its domain."""
         problem, likelihood = self._problem, self._problem.likelihood
         cavity = Cavity.of(self._mean, self._variance, sites.precision, sites.shift)
@@ -226,12 +276,15 @@ class Inner:
         except LostDefiniteness:
             return None
         match = likelihood.match(cavity)
-        local = match.log_norm - log_scale(self._mean, self._variance)
+        separate = log_scale(self._mean, self._variance)
+        local = match.log_norm - separate
         if likelihood.proper_cavities:
             local += log_scale(cavity.mean, cavity.variance)
+        value = float(posterior.log_normaliser + problem.counts @ local)
         return Point(
             sites,
-            float(posterior.log_normaliser + problem.counts @ local),
+            value,
+            SLACK * abs(value) + ROUNDING * float(problem.counts @ np.abs(separate)),
             posterior.mean,
             posterior.covariance(),
             cavity,
@@ -250,13 +303,17 @@ class Inner:
         hessian[1, :, 1] = 0.5 * correlation**2
         hessian *= counts[:, np.newaxis, np.newaxis] * counts
         site = np.arange(n)
-        square, cross, fourth = self._tilted_moments(point, deviation)
+        # Of sites so precise that they overflow there is no step.
+        with np.errstate(over="ignore", invalid="ignore"):
+            square, cross, fourth = self._tilted_moments(point, deviation)
         hessian[0, site, 0, site] += counts * square
         hessian[0, site, 1, site] -= counts * cross
         hessian[1, site, 0, site] -= counts * cross
         hessian[1, site, 1, site] += counts * fourth
         matrix = hessian.reshape(2 * n, 2 * n)
         matrix.flat[:: 2 * n + 1] *= 1.0 + RIDGE
+        if not np.isfinite(matrix).all():
+            return None
         units = np.concatenate([1.0 / deviation, 1.0 / deviation**2])
         right = (counts * point.gradient).ravel() * units
         try:
@@ -272,7 +329,9 @@ class Inner:
         posterior.
         """
         third, fourth = self._problem.likelihood.higher_cumulants(point.cavity)
-        third, fourth = third / deviation**3, fourth / deviation**4
+        # In an order in which no power of a tiny deviation is nothing.
+        third = third / deviation**2 / deviation
+        fourth = fourth / deviation**2 / deviation**2
         beside = (point.tilted_mean - point.mean) / deviation
         square = point.tilted_variance / deviation**2
         return (
@@ -284,14 +343,14 @@ class Inner:
     def _line_search(self, point, direction):
         """First halving of the step that lowers the objective enough, or None."""
         slope = float((self._problem.counts * point.gradient * direction).sum())
-        if -slope <= SLACK * abs(point.value):
+        if -slope <= point.rounding:
             # The fall would be lost in rounding; the moments still tell.
-            following = self._evaluate(moved(point, direction))
+            following = self.evaluate(moved(point, direction))
             closer = following is not None and following.error < point.error / 2
             return following if closer else None
         length = 1.0
         for _ in range(HALVINGS):
-            following = self._evaluate(moved(point, length * direction))
+            following = self.evaluate(moved(point, length * direction))
             limit = point.value + ARMIJO * length * slope
             if following is not None and following.value <= limit:
                 return following

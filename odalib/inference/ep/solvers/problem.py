@@ -9,7 +9,7 @@ import numpy as np
 from odalib.inference.ep.gaussians.model import GaussianModel, Posterior
 from odalib.inference.ep.likelihood import Cavity, Expectation, Likelihood, Match
 
-__all__ = ["Iterate", "Problem", "Run", "Sites", "Solver"]
+__all__ = ["ROUNDING", "Iterate", "Problem", "Run", "Sites", "Solver"]
 
 # Weight, in a residual, of the errors of all sites together.
 SHIFT = 1e-3
