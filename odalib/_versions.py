@@ -13,8 +13,9 @@ def show_versions() -> None:
     """Print the versions of Python, odalib and what odalib works with.
 
     Packages that are optional and absent are shown as ``not installed``. The line
-    ``kernels`` tells which implementation of the inner loops serves. Paste the output
-    into a report of a fault.
+    ``kernels`` tells whether the inner loops of annealing are compiled, or NumPy serves
+    since odalib was installed where no compiler was. Paste the output into a report of
+    a fault.
 
     Examples
     --------
@@ -30,14 +31,16 @@ def show_versions() -> None:
     matplotlib    ...
     pandas        ...
     polars        ...
-    kernels       numpy reference
+    kernels       ...
     """
+    from odalib.kernels import annealing
+
     facts = {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "odalib": __version__,
         **{name: _installed_version(name) for name in (*_REQUIRED, *_OPTIONAL)},
-        "kernels": "numpy reference",
+        "kernels": "compiled" if annealing.compiled else "NumPy",
     }
     for name, fact in facts.items():
         print(f"{name:<13} {fact}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from odalib.inference.annealing.codebook import Codebook, cells_of_block
-from odalib.kernels.reference import annealing as kernels
+from odalib.kernels import annealing as kernels
 
 __all__ = ["Axes", "cell_axes", "covectors_of", "gibbs_axes", "normalise", "split"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from odalib.inference.annealing.bregman import tangent_planes
-from odalib.kernels.reference import annealing as kernels
+from odalib.kernels import annealing as kernels
 
 __all__ = [
     "CellSums",

@@ -10,7 +10,7 @@ change of units, draw alike.
 import numpy as np
 import scipy.sparse as sp
 
-from odalib.kernels.reference.annealing import entry_owners
+from odalib.kernels.annealing import entry_owners
 
 __all__ = [
     "distinct_rows",

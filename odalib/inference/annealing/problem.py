@@ -10,7 +10,7 @@ from odalib.inference.annealing.codebook import (
     collect_moments,
 )
 from odalib.inference.annealing.draws import row_phases, uniforms_of
-from odalib.kernels.reference import annealing as kernels
+from odalib.kernels import annealing as kernels
 
 __all__ = ["Problem"]
 

@@ -9,7 +9,7 @@ from odalib.inference.annealing.bregman import BregmanDivergence
 from odalib.inference.annealing.codebook import Codebook, assign
 from odalib.inference.annealing.groups import parents_of
 from odalib.inference.annealing.rows import RowBlocks
-from odalib.kernels.reference import annealing as kernels
+from odalib.kernels import annealing as kernels
 
 __all__ = ["Quantiser"]
 

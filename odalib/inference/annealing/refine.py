@@ -14,7 +14,7 @@ from odalib.inference.annealing.codebook import (
 )
 from odalib.inference.annealing.merging import merge_down
 from odalib.inference.annealing.relocate import HALF_STEP
-from odalib.kernels.reference import annealing as kernels
+from odalib.kernels import annealing as kernels
 
 __all__ = ["Partition", "exchange", "harden", "hierarchy"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from odalib.inference.annealing.groups import members_by_parent
-from odalib.kernels.reference import annealing as kernels
+from odalib.kernels import annealing as kernels
 
 __all__ = ["associate"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from odalib.inference.annealing.groups import MAX_CLASSES, parents_of
-from odalib.kernels.reference import annealing as kernels
+from odalib.kernels import annealing as kernels
 
 __all__ = ["log_likelihood", "polish_pass"]
 

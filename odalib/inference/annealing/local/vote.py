@@ -20,7 +20,7 @@ from odalib.inference.annealing.local.base import (
 )
 from odalib.inference.annealing.rows import RowBlocks
 from odalib.inference.annealing.stochastic import step_size
-from odalib.kernels.reference import annealing as kernels
+from odalib.kernels import annealing as kernels
 
 __all__ = [
     "Vote",

@@ -7,7 +7,7 @@ import numpy as np
 from odalib.inference.annealing.groups import MAX_CLASSES
 from odalib.inference.annealing.local.vote import lapsed, log_softmax
 from odalib.inference.annealing.rows import RowBlocks
-from odalib.kernels.reference import annealing as kernels
+from odalib.kernels import annealing as kernels
 
 __all__ = ["Explanation", "class_log_probabilities", "explain_votes"]
 

@@ -1,0 +1,152 @@
+"""The kernels that serve, compiled or not, against those in NumPy."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from odalib.kernels import annealing as serving
+from odalib.kernels.reference import annealing as reference
+
+# One tile holds 1,024 rows at the most, and 64 at the least.
+SHAPES = [(1, 1, 1), (2, 1, 7), (5, 3, 64), (3, 2, 2051), (40, 9, 130), (1100, 2, 150)]
+shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
+
+
+def problem(shape, seed, *, spread=1.0):
+    """Arguments of `gibbs_sums`, multipliers left out."""
+    n_codevectors, n_features, n_rows = shape
+    random = np.random.default_rng(seed)
+    rows = spread * random.normal(size=(n_rows, n_features))
+    points = spread * random.normal(size=(n_codevectors, n_features))
+    weights = random.dirichlet(np.ones(n_codevectors))
+    return (
+        rows,
+        random.uniform(0.1, 2.0, n_rows),
+        points,
+        0.5 * (points**2).sum(axis=1),
+        np.log(weights),
+        random.uniform(0.2, 3.0),
+        points,
+    )
+
+
+def multipliers_of(kind, arguments, seed):
+    rows, *_, points = arguments
+    random = np.random.default_rng(seed)
+    if kind == "none":
+        return None
+    return random.normal(size=len(rows) if kind == "rows" else points.shape)
+
+
+def assert_equal_sums(found, expected, arguments):
+    weight, total, log_normaliser, axis = found
+    scale = np.abs(arguments[1] @ np.abs(arguments[0])).max()
+    np.testing.assert_allclose(weight, expected[0], rtol=1e-9, atol=1e-13 * scale)
+    np.testing.assert_allclose(total, expected[1], rtol=1e-9, atol=1e-13 * scale)
+    np.testing.assert_allclose(log_normaliser, expected[2], rtol=1e-10, atol=1e-12)
+    largest = np.abs(expected[3]).max(initial=0.0) + scale**2
+    np.testing.assert_allclose(axis, expected[3], rtol=1e-8, atol=1e-12 * largest)
+
+
+@shapes
+@pytest.mark.parametrize("kind", ["none", "rows", "covectors"])
+def test_sums(shape, kind):
+    arguments = problem(shape, 0)
+    given_rows = [array.copy() for array in arguments[:2]]
+    multipliers = multipliers_of(kind, arguments, 1)
+    found = serving.gibbs_sums(*arguments, multipliers)
+    expected = reference.gibbs_sums(*arguments, multipliers)
+    assert_equal_sums(found, expected, arguments)
+    for array, before in zip(arguments, given_rows, strict=False):
+        np.testing.assert_array_equal(array, before)
+
+
+@given(
+    seed=st.integers(0, 2**16),
+    shape=st.tuples(st.integers(1, 12), st.integers(1, 6), st.integers(1, 90)),
+    spread=st.sampled_from([1e-3, 1.0, 30.0, 1e3]),
+    kind=st.sampled_from(["none", "rows", "covectors"]),
+)
+def test_sums_of_any_spread(seed, shape, spread, kind):
+    """Also where nearly all associations vanish."""
+    arguments = problem(shape, seed, spread=spread)
+    multipliers = multipliers_of(kind, arguments, seed)
+    found = serving.gibbs_sums(*arguments, multipliers)
+    expected = reference.gibbs_sums(*arguments, multipliers)
+    assert_equal_sums(found, expected, arguments)
+
+
+@shapes
+def test_nearest(shape):
+    rows, _, planes, offsets, *_ = problem(shape, 2)
+    labels, affinity = serving.nearest(rows, planes, offsets)
+    expected = reference.nearest(rows, planes, offsets)
+    np.testing.assert_array_equal(labels, expected[0])
+    np.testing.assert_allclose(affinity, expected[1], rtol=1e-12, atol=1e-12)
+
+
+def test_the_first_of_equal_codevectors_is_nearest():
+    rows = np.linspace(-2.0, 2.0, 50)[:, np.newaxis]
+    points = np.array([[1.0], [-1.0], [1.0], [-1.0]])
+    labels, _ = serving.nearest(rows, points, 0.5 * points[:, 0] ** 2)
+    assert set(labels) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        np.asarray,
+        np.asfortranarray,
+        lambda rows: np.repeat(rows, 2, axis=0)[::2],
+        lambda rows: rows.astype(np.float32),
+        sp.csr_matrix,
+        sp.csr_array,
+    ],
+    ids=["c", "fortran", "strided", "float32", "csr matrix", "csr array"],
+)
+def test_rows_in_any_layout(layout):
+    arguments = problem((6, 4, 200), 3)
+    rows = layout(arguments[0])
+    if not sp.issparse(rows):
+        rows.flags.writeable = False
+    found = serving.gibbs_sums(rows, *arguments[1:], arguments[1])
+    expected = reference.gibbs_sums(rows, *arguments[1:], arguments[1])
+    assert_equal_sums(found, expected, arguments)
+    planes = np.asfortranarray(arguments[2])
+    labels, _ = serving.nearest(rows, planes, arguments[3])
+    np.testing.assert_array_equal(
+        labels, reference.nearest(rows, planes, arguments[3])[0]
+    )
+
+
+def test_the_same_bits_every_time():
+    arguments = problem((30, 7, 3000), 4)
+    first, second = (serving.gibbs_sums(*arguments, arguments[1]) for _ in range(2))
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_associations_too_small_for_a_float_are_zero():
+    """Not the smallest number there is: its arithmetic is slow."""
+    rows, points = np.zeros((4, 1)), np.array([[0.0], [40.0]])
+    offsets, halves = 0.5 * points[:, 0] ** 2, np.log([0.5, 0.5])
+    weight, total, _, _ = serving.gibbs_sums(
+        rows, np.ones(4), points, offsets, halves, 1.0, points
+    )
+    np.testing.assert_array_equal(weight, [4.0, 0.0])
+    np.testing.assert_array_equal(total, [[0.0], [0.0]])
+
+
+def test_nothing_to_sum_over_is_refused():
+    empty = problem((3, 2, 5), 5)
+    none = np.empty((0, 2))
+    for place, array in ((0, none), (2, none)):
+        changed = [*empty]
+        changed[place] = array
+        if place == 2:
+            changed[3] = changed[4] = np.empty(0)
+            changed[6] = none
+        with pytest.raises(ValueError):
+            serving.gibbs_sums(*changed)
