@@ -129,7 +129,8 @@ def on_two_sides_by_class():
 def test_a_new_cell_has_the_class_of_most_of_its_rows(every, known):
     """And others that make three rows of a step and a tenth of the cell's."""
     settings = chain([((0,), 2), (None, 6)], stream_batch_size=16, local_models=VOTE)
-    x = np.stack([np.full(16, 60.0), np.arange(16.0)], axis=1)
+    # No row is as near to one codevector as to another.
+    x = np.stack([np.full(16, 60.0), np.arange(16.0) ** 1.1], axis=1)
     targets = np.where(np.arange(16) % every, 2, 0)
     late = Batch(x, np.ones(16), targets)
     state = begin(settings).learn(on_two_sides_by_class()).learn(late)
