@@ -4,6 +4,7 @@ import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
+from odalib.inference.ep.solvers.double_loop import LARGEST as MOST_IN_DOUBLE_LOOP
 from odalib.inference.pairwise.exact import MOST_SPINS
 from odalib.inference.pairwise.incomplete_fit import MOST_DRIFT
 
@@ -15,8 +16,6 @@ __all__ = [
     "warn_of_inference",
 ]
 
-# Columns up to which the double loop is affordable.
-MOST_IN_DOUBLE_LOOP = 500
 # Pair corrections of the log partition function, in nats, from which on what is left
 # after them is no longer small.
 LARGE_CORRECTION = 0.4

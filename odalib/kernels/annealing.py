@@ -41,32 +41,14 @@ __all__ = [
 ]
 
 
-def gibbs_sums(
-    rows,
-    row_weights,
-    gradients,
-    offsets,
-    log_weights,
-    inverse_temperature,
-    codevectors,
-    multipliers=None,
-):
+def gibbs_sums(rows, *arguments):
     """As `reference.gibbs_sums`."""
-    return _serving(rows).gibbs_sums(
-        rows,
-        row_weights,
-        gradients,
-        offsets,
-        log_weights,
-        inverse_temperature,
-        codevectors,
-        multipliers,
-    )
+    return _serving(rows).gibbs_sums(rows, *arguments)
 
 
-def nearest(rows, gradients, offsets):
+def nearest(rows, *arguments):
     """As `reference.nearest`."""
-    return _serving(rows).nearest(rows, gradients, offsets)
+    return _serving(rows).nearest(rows, *arguments)
 
 
 def _serving(rows):

@@ -35,6 +35,12 @@ class Fold:
     places: np.ndarray
     parents: tuple[Any, Any] = (None, None)
 
+    def cells(self, parents):
+        """Cells of the rows learnt and held out: two arrays of int, or two None."""
+        if parents is None:
+            return None, None
+        return parents[self.learnt_places], parents[self.places]
+
     def within(self, parents):
         """Fold whose rows held out are in cells of rows learnt.
 
@@ -45,7 +51,7 @@ class Fold:
         """
         if parents is None:
             return self
-        learnt, held_out = parents[self.learnt_places], parents[self.places]
+        learnt, held_out = self.cells(parents)
         met = np.isin(held_out, learnt)
         return replace(
             self,

@@ -1,6 +1,7 @@
 """Codevectors moved to where their votes predict the classes best."""
 
 import numpy as np
+from scipy.special import logsumexp
 
 from odalib.inference.annealing.groups import MAX_CLASSES, parents_of
 from odalib.kernels import annealing as kernels
@@ -68,7 +69,8 @@ def log_likelihood(rows, classes, codebook, divergence, temperature, parents=Non
 
     def on_block(block, row_weights, span):
         logits, of_class = logits_of(block, span)
-        return row_weights @ (_log_sum(of_class) - _log_sum(logits))
+        true = logsumexp(of_class, axis=0) - logsumexp(logits, axis=0)
+        return row_weights @ true
 
     return float(rows.reduce(on_block, len(codebook)))
 
@@ -92,11 +94,6 @@ def _logits(codebook, divergence, temperature, classes, parents):
         return logits, np.where(other, -np.inf, logits)
 
     return of_block
-
-
-def _log_sum(logits):
-    largest = logits.max(axis=0)
-    return largest + np.log(np.exp(logits - largest).sum(axis=0))
 
 
 def _softmax(logits):

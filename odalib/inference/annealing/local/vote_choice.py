@@ -268,10 +268,7 @@ class _Trial:
     @classmethod
     def of(cls, fold, settings, n_jobs, parents):
         learnt, held_out = fold.learnt, fold.held_out
-        above = [
-            None if parents is None else parents[places]
-            for places in (fold.learnt_places, fold.places)
-        ]
+        above = fold.cells(parents)
         settings = replace(settings, choose=False)
         groups = group_codes(above[0], learnt.targets)
         solution = anneal(learnt, settings, n_jobs, groups=groups)
