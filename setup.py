@@ -1,6 +1,7 @@
 """Compiled kernels; all else is in pyproject.toml."""
 
 import sys
+from pathlib import Path
 
 from setuptools import Extension, setup
 
@@ -11,16 +12,18 @@ FLAGS = (
     else ["-O3", "-fno-math-errno", "-fno-trapping-math"]
 )
 
+KERNELS = Path("odalib/kernels")
+
 setup(
     ext_modules=[
         Extension(
-            f"odalib.kernels._{family}",
-            [f"odalib/kernels/_{family}.pyx"],
-            depends=["odalib/kernels/vector.h", f"odalib/kernels/{family}_core.h"],
+            f"odalib.kernels.{source.stem}",
+            [source.as_posix()],
+            depends=[header.as_posix() for header in sorted(KERNELS.glob("*.h"))],
             extra_compile_args=FLAGS,
             # Without a compiler, the kernels in NumPy serve.
             optional=True,
         )
-        for family in ("annealing",)
+        for source in sorted(KERNELS.glob("_*.pyx"))
     ]
 )

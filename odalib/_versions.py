@@ -13,7 +13,7 @@ def show_versions() -> None:
     """Print the versions of Python, odalib and what odalib works with.
 
     Packages that are optional and absent are shown as ``not installed``. The line
-    ``kernels`` tells whether the inner loops of annealing are compiled, or NumPy serves
+    ``kernels`` tells whether the inner loops are compiled, or NumPy serves
     since odalib was installed where no compiler was. Paste the output into a report of
     a fault.
 
@@ -33,14 +33,14 @@ def show_versions() -> None:
     polars        ...
     kernels       ...
     """
-    from odalib.kernels import annealing
+    from odalib.kernels.compiled import FAMILIES, load
 
     facts = {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "odalib": __version__,
         **{name: _installed_version(name) for name in (*_REQUIRED, *_OPTIONAL)},
-        "kernels": "compiled" if annealing.compiled else "NumPy",
+        "kernels": "compiled" if all(map(load, FAMILIES)) else "NumPy",
     }
     for name, fact in facts.items():
         print(f"{name:<13} {fact}")

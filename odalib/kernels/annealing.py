@@ -4,12 +4,9 @@ Signatures and meaning are those of `odalib.kernels.reference.annealing`, which 
 sparse rows, and all rows where no compiler was at hand.
 """
 
-from contextlib import suppress
-from importlib import import_module
-from types import ModuleType
-
 import numpy as np
 
+from odalib.kernels.compiled import load
 from odalib.kernels.reference import annealing as reference
 from odalib.kernels.reference.annealing import (
     cell_axis_sums,
@@ -22,9 +19,7 @@ from odalib.kernels.reference.annealing import (
     weighted_sums,
 )
 
-compiled: ModuleType | None = None
-with suppress(ImportError):
-    compiled = import_module("odalib.kernels._annealing")
+compiled = load("annealing")
 
 __all__ = [
     "cell_axis_sums",

@@ -1,0 +1,16 @@
+"""Where the compiled kernels are, and whether they were built."""
+
+from importlib import import_module
+from types import ModuleType
+
+__all__ = ["FAMILIES", "load"]
+
+FAMILIES = ("annealing",)
+
+
+def load(family: str) -> ModuleType | None:
+    """Return compiled kernels, None where odalib was installed without a compiler."""
+    try:
+        return import_module(f"odalib.kernels._{family}")
+    except ImportError:
+        return None
