@@ -5,11 +5,12 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-# Errno and traps of floating point are nobody's here, and keep loops from vectors.
+# Errno and traps of floating point are nobody's here, and keep loops from vectors; sums
+# may be in any order where a loop says so.
 FLAGS = (
     ["/O2"]
     if sys.platform == "win32"
-    else ["-O3", "-fno-math-errno", "-fno-trapping-math"]
+    else ["-O3", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd"]
 )
 
 KERNELS = Path("odalib/kernels")
@@ -19,7 +20,7 @@ setup(
         Extension(
             f"odalib.kernels.{source.stem}",
             [source.as_posix()],
-            depends=[header.as_posix() for header in sorted(KERNELS.glob("*.h"))],
+            depends=sorted(map(str, (*KERNELS.glob("*.h"), *KERNELS.glob("*.pxi")))),
             extra_compile_args=FLAGS,
             # Without a compiler, the kernels in NumPy serve.
             optional=True,

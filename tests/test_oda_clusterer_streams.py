@@ -1,5 +1,7 @@
 """Streams and refusals of ODAClusterer that the conformance suite does not reach."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
@@ -63,6 +65,51 @@ def test_an_offset_that_drowns_the_spread_is_refused(divergence):
 def test_tiny_values_under_itakura_saito_are_refused():
     with pytest.raises(ValueError, match=r"row 1, column 0 of X holds 1e-160"):
         ODAClusterer(2, divergence="itakura_saito").fit([[1.0], [1e-160], [2.0]])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_rows", [40, 3000])
+def test_labels_of_the_last_call_are_those_of_its_rows(dtype, n_rows):
+    """Also where the caller has overwritten them since, and after pickling."""
+    X = BLOBS.astype(dtype)
+    model = ODAClusterer(6, random_state=0).partial_fit(X[:4000])
+    buffer = X[4000 : 4000 + n_rows].copy()
+    model.partial_fit(buffer)
+    expected = model.predict(buffer)
+    inertia = -n_rows * model.score(buffer)
+    stored, buffer[:] = pickle.dumps(model), 0.0
+    for other in (model, pickle.loads(stored)):
+        np.testing.assert_array_equal(other.labels_, expected)
+        assert other.inertia_ == pytest.approx(inertia, rel=1e-6)
+
+
+def test_a_pickle_holds_no_rows():
+    model = ODAClusterer(6, random_state=0).partial_fit(BLOBS[:4000])
+    size = len(pickle.dumps(model))
+    assert len(pickle.dumps(model.partial_fit(BLOBS[4000:10_144]))) < 2 * size + 50_000
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_steps_of_one_row_keep_up_with_those_of_many(dtype):
+    X = BLOBS.astype(dtype)
+    many = ODAClusterer(6, random_state=0).partial_fit(X)
+    one = ODAClusterer(6, batch_size=1, random_state=0).partial_fit(X)
+    assert one.cluster_centers_.dtype == dtype
+    assert one.n_iter_ > len(X) - 2048 > many.n_iter_
+    assert one.score(X) == pytest.approx(many.score(X), rel=0.01)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
+def test_a_call_that_is_refused_changes_nothing(bad):
+    model = ODAClusterer(6, random_state=0).partial_fit(BLOBS[:4000])
+    centers, labels = model.cluster_centers_, model.labels_
+    rows = BLOBS[4000:5000].copy()
+    rows[7, 2] = bad
+    with pytest.raises(ValueError):
+        model.partial_fit(rows)
+    assert model.n_samples_seen_ == 4000
+    np.testing.assert_array_equal(model.cluster_centers_, centers)
+    np.testing.assert_array_equal(model.labels_, labels)
 
 
 def test_a_failed_fit_keeps_what_was_fitted():

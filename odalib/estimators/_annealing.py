@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from numbers import Integral, Real
 from operator import attrgetter
 from typing import ClassVar
@@ -34,9 +35,10 @@ from odalib.inference.annealing.grown import fit_layers
 from odalib.inference.annealing.local.base import LocalModels
 from odalib.inference.annealing.schedule import Schedule, Settings
 from odalib.inference.annealing.stream import Stream, restart
+from odalib.inference.annealing.tree import Tree
 from odalib.inference.annealing.warm_up import WarmUp
 
-__all__ = ["STREAM_BATCH", "BaseAnnealer", "fitted_attribute"]
+__all__ = ["BaseAnnealer", "fitted_attribute"]
 
 # What 'auto' and None stand for; the docstring of ODAClusterer says why.
 COOLING_TO_A_NUMBER, COOLING_TO_CHOOSE = 0.7, 0.9
@@ -119,7 +121,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         leaves : ndarray of int of shape (n_samples,)
             Nodes of ``tree_``.
         """
-        labels = self._on_rows(X, lambda tree, *args: tree.descend(*args)[0])
+        labels = self._on_rows(X, Tree.cells)
         return self.tree_.first_nodes[-1] + labels[-1]
 
     def decision_path(self, X):
@@ -134,7 +136,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         indicator : CSR matrix of shape (n_samples, n_nodes)
             One where a row passes a node of ``tree_``, and zero elsewhere.
         """
-        labels = self._on_rows(X, lambda tree, *args: tree.descend(*args)[0])
+        labels = self._on_rows(X, Tree.cells)
         return self.tree_.paths(labels)
 
     def _number_wanted(self) -> tuple[int, bool]:
@@ -145,7 +147,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         """Return what is learnt in the cells of the last resolution, or of others."""
         return LocalModels()
 
-    def _after(self, state, batch) -> dict:
+    def _after(self, state, batch, in_stream) -> dict:
         """Return attributes that the rows of a call set, those of no weight too."""
         return {}
 
@@ -172,7 +174,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         with single_threaded_blas():
             layers = fit_layers(_positive(batch), settings, self._n_threads(), on_level)
             state = begin(layers)
-            learnt |= self._after(state, batch)
+            learnt |= self._after(state, batch, in_stream=False)
         # Before the swap: where warnings are errors, nothing has changed.
         self._warn(layers)
         vars(self).update(learnt, _state=state, _parameters=self._current())
@@ -204,7 +206,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
                 # Before they wait in a queue, where they could no more be refused.
                 state.check(batch.rows)
             state = state.learn(_positive(batch))
-            learnt |= self._after(state, batch)
+            learnt |= self._after(state, batch, in_stream=True)
         vars(self).update(learnt, _state=state, _parameters=parameters)
         return self
 
@@ -247,7 +249,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
 
     def _current(self):
         """Parameters as they stand."""
-        parameters = self.get_params(deep=False)
+        parameters = {name: getattr(self, name) for name in _parameters(type(self))}
         if self.resolutions is not None:
             parameters["resolutions"] = list(self.resolutions)
         return parameters
@@ -377,6 +379,12 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = as_divergence(self.divergence).lower == 0.0
         return tags
+
+
+@cache
+def _parameters(estimator):
+    """Names of the parameters of a class; scikit-learn reads its signature anew."""
+    return estimator._get_param_names()
 
 
 def _positive(batch):

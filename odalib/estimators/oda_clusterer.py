@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from odalib.estimators._annealing import STREAM_BATCH, BaseAnnealer, fitted_attribute
+from odalib.estimators._annealing import BaseAnnealer, fitted_attribute
 from odalib.estimators._sklearn import (
     Interval,
     check_weights,
@@ -16,10 +16,13 @@ from odalib.estimators._sklearn import (
     with_callbacks,
 )
 from odalib.estimators._threads import single_threaded_blas
-from odalib.inference.annealing.stream import Stream
 from odalib.inference.annealing.tree import Tree
 
 __all__ = ["ODAClusterer"]
+
+# Rows of a call of partial_fit are kept until their labels are asked for, where they
+# have no more entries than this: 8 MB.
+KEPT_ENTRIES = 2**20
 
 
 class ODAClusterer(
@@ -207,13 +210,11 @@ class ODAClusterer(
     cluster_weights_ = fitted_attribute("quantiser.weights", "Shares of the rows.")
     n_clusters_ = fitted_attribute("quantiser.n_codevectors", "Number of codevectors.")
 
-    def _after(self, state, batch):
-        """Rows of the call, assigned, or to be when they are few and asked for."""
-        if (isinstance(state, Stream) and not state.queue) or len(
-            batch
-        ) >= STREAM_BATCH:
-            return {"_last": assign_rows(state, batch, self._n_threads())}
-        return {"_last": RowsToAssign(state, batch.kept())}
+    def _after(self, state, batch, in_stream):
+        """Rows of the call, assigned, or to be when they are asked for."""
+        if in_stream and np.prod(batch.rows.shape) <= KEPT_ENTRIES:
+            return {"_last": RowsToAssign(state, batch.kept())}
+        return {"_last": assign_rows(state, batch, self._n_threads())}
 
     def _last_call(self):
         """Labels and sum of divergences of the rows of the last call."""
@@ -313,7 +314,7 @@ class ODAClusterer(
         labels : ndarray of int of shape (n_samples,)
             Indices into ``cluster_centers_``.
         """
-        return self._on_rows(X, lambda tree, *args: tree.assign(*args)[0])
+        return self._on_rows(X, lambda tree, *args: tree.cells(*args)[-1])
 
     def predict_proba(self, X):
         """Give the Gibbs association of every row with the codevectors.
@@ -449,9 +450,9 @@ def assign_rows(state, batch, n_jobs):
 
 
 class RowsToAssign:
-    """Few rows of a call of partial_fit, assigned when first asked for.
+    """Rows of a call, assigned when first asked for.
 
-    A call for every row of a stream then stays cheap.
+    A call for every row of a stream then stays cheap. The rows are not pickled.
     """
 
     def __init__(self, state, batch):
@@ -463,3 +464,6 @@ class RowsToAssign:
         """Labels, and the sum of the weighted divergences."""
         with single_threaded_blas():
             return assign_rows(self.state, self.batch, n_jobs=1)
+
+    def __getstate__(self):
+        return {"assigned": self.assigned}

@@ -9,54 +9,54 @@ begins depends on the shapes only, and so do the bits of the sums.
 import numpy as np
 
 from libc.math cimport log
-from libc.stdint cimport int64_t
-from scipy.linalg.cython_blas cimport dgemm
+from libc.stdint cimport int64_t, uint64_t
+from scipy.linalg.cython_blas cimport dgemm, sgemm
 
-cdef extern from "annealing_core.h" nogil:
-    void odalib_associate(double*, const double*, double*, double*, double*, double*,
-                          Py_ssize_t, Py_ssize_t)
-    void odalib_first_largest(const double*, int64_t*, double*, Py_ssize_t, Py_ssize_t)
+include "tiles.pxi"
+
+cdef extern from "hashes_core.h" nogil:
+    void odalib_row_hashes(const double*, const uint64_t*, uint64_t*,
+                           Py_ssize_t, Py_ssize_t)
+
+cdef extern from "follow_core.h" nogil:
+    void odalib_follow_narrow(const double*, const double*, const double*,
+                              const double*, int, double, double*, double*, double*,
+                              double*, double*, Py_ssize_t, Py_ssize_t, Py_ssize_t)
+    void odalib_follow_wide(const double*, const double*, const double*,
+                            const double*, int, double, double*, double*, double*,
+                            double*, double*, Py_ssize_t, Py_ssize_t, Py_ssize_t)
+    void odalib_follow_planes(const double*, const double*, const double*,
+                              const double*, int, double, double*, double*, double*,
+                              double*, double*, Py_ssize_t, Py_ssize_t, Py_ssize_t,
+                              int, double*, double*, double*, const double*)
+    enum:
+        ODALIB_HAS_LANES
+        ODALIB_KULLBACK_LEIBLER, ODALIB_ITAKURA_SAITO, ODALIB_LOGISTIC
+        ODALIB_MAHALANOBIS
 
 cdef enum:
-    # Numbers in a tile of codevectors by rows: half a megabyte, for the second cache.
-    TILE = 65536
-    LEAST_ROWS = 64
-    MOST_ROWS = 1024
+    # Codevectors of so many features are held side by side, in lanes of vectors.
+    NARROW = 64
+    LANES = 8
+
+# Where codevectors lie that fill up a vector: no row is near.
+FAR = 1e100
+
+FORMULAS = {
+    "kullback_leibler": ODALIB_KULLBACK_LEIBLER,
+    "itakura_saito": ODALIB_ITAKURA_SAITO,
+    "logistic": ODALIB_LOGISTIC,
+    "mahalanobis": ODALIB_MAHALANOBIS,
+}
 
 
-cdef Py_ssize_t tile_rows(Py_ssize_t n_codevectors) noexcept nogil:
-    """Rows of a tile: a multiple of eight, so that vectors are full."""
-    cdef Py_ssize_t n = TILE // max(n_codevectors, <Py_ssize_t>1)
-    n = min(max(n, <Py_ssize_t>LEAST_ROWS), <Py_ssize_t>MOST_ROWS)
-    return n - n % 8
-
-
-cdef void add_products(const double* planes, const double* rows, double* values,
-                       Py_ssize_t K, Py_ssize_t n, Py_ssize_t d) noexcept nogil:
-    """Add ``<plane_i, x_j>`` to values, K by n."""
-    cdef int n_ = <int>n, K_ = <int>K, d_ = <int>d
-    cdef double one = 1.0
-    # To a library that reads column by column, values are n by K.
-    dgemm(b"T", b"N", &n_, &K_, &d_, &one, <double*>rows, &d_, <double*>planes, &d_,
-          &one, values, &n_)
-
-
-cdef void add_sums(const double* shares, const double* rows, double* total,
-                   Py_ssize_t K, Py_ssize_t n, Py_ssize_t d) noexcept nogil:
-    """Add ``sum_j shares_ij x_j`` to totals, K by d."""
-    cdef int n_ = <int>n, K_ = <int>K, d_ = <int>d
-    cdef double one = 1.0
-    dgemm(b"N", b"N", &d_, &K_, &n_, &one, <double*>rows, &d_, <double*>shares, &n_,
-          &one, total, &d_)
-
-
-cdef void fill(double* values, const double* biases, double sign,
-               Py_ssize_t K, Py_ssize_t n) noexcept nogil:
-    """Set row i of values, K by n, to a number."""
-    cdef Py_ssize_t i, j
-    for i in range(K):
-        for j in range(n):
-            values[i * n + j] = sign * biases[i]
+cdef check_sizes(Py_ssize_t K, Py_ssize_t n_rows, Py_ssize_t d):
+    """Refuse nothing to sum over."""
+    if K == 0 or n_rows == 0 or d == 0:
+        raise ValueError(
+            f"There are {K} codevectors, {n_rows} rows and {d} features; all three "
+            "must be at least one."
+        )
 
 
 def gibbs_sums(const double[:, ::1] rows, const double[::1] row_weights,
@@ -64,65 +64,42 @@ def gibbs_sums(const double[:, ::1] rows, const double[::1] row_weights,
                codevectors, multipliers=None):
     """As `reference.gibbs_sums`."""
     cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1]
-    cdef const double[:, ::1] planes = np.ascontiguousarray(
-        inverse_temperature * gradients
-    )
+    cdef const double[:, ::1] planes = np.ascontiguousarray(gradients)
     cdef const double[::1] biases = log_weights - inverse_temperature * offsets
-    cdef Py_ssize_t K = planes.shape[0], size = min(tile_rows(K), n_rows)
+    cdef Py_ssize_t K = planes.shape[0]
+    check_sizes(K, n_rows, d)
     weight, total = np.zeros(K), np.zeros((K, d))
     axis, mass = np.zeros((K, d)), np.zeros(K)
-    cdef double[::1] weight_view = weight, mass_view = mass
     cdef double[:, ::1] total_view = total, axis_view = axis
-    cdef double[::1] values = np.empty(K * size), work = np.empty(3 * size)
-    cdef double[::1] factors
-    cdef const double[::1] by_row, centre
-    cdef const double[:, ::1] covectors
-    cdef int kind = 0
-    if multipliers is not None:
-        kind = multipliers.ndim
-        if kind == 1:
-            by_row = np.ascontiguousarray(multipliers)
-        else:
-            covectors = np.ascontiguousarray(multipliers)
-            centre = np.einsum("ij,ij->i", multipliers, codevectors)
-            factors = np.empty(K * size)
+    cdef double[::1] weight_view = weight, mass_view = mass
+    cdef int kind = 0 if multipliers is None else multipliers.ndim
+    cdef const double[::1] factors
+    cdef const double[:, ::1] points = np.ascontiguousarray(codevectors)
+    cdef Room room = Room(K, d, n_rows, kind)
+    cdef Codes* codes = &room.codes
+    cdef Sums* sums = &room.sums
+    sums.weight, sums.mass = &weight_view[0], &mass_view[0]
+    sums.total, sums.axis = &total_view[0, 0], &axis_view[0, 0]
+    if kind:
+        factors = np.ravel(multipliers)
+    sums.points = &points[0, 0]
+    if kind == 2:
+        sums.covectors = &factors[0]
+        odalib_centre(sums.covectors, &points[0, 0], sums.centre, K, d)
     cdef double log_normaliser = 0.0
-    cdef Py_ssize_t start = 0, n, i, j
-    if K == 0 or n_rows == 0 or d == 0:
-        raise ValueError(
-            f"There are {K} codevectors, {n_rows} rows and {d} features; all three "
-            "must be at least one."
-        )
+    cdef Py_ssize_t start = 0, n, j
     with nogil:
+        set_codes(codes, &planes[0, 0], inverse_temperature, &biases[0])
         while start < n_rows:
-            n = min(size, n_rows - start)
-            fill(&values[0], &biases[0], 1.0, K, n)
-            add_products(&planes[0, 0], &rows[start, 0], &values[0], K, n, d)
-            odalib_associate(&values[0], &row_weights[start], &work[0], &work[size],
-                             &work[2 * size], &weight_view[0], K, n)
-            add_sums(&values[0], &rows[start, 0], &total_view[0, 0], K, n, d)
+            n = min(sums.size, n_rows - start)
+            add_tile(codes, sums, &rows[start, 0], &row_weights[start],
+                     &factors[start] if kind == 1 else NULL, n)
             for j in range(n):
                 log_normaliser += row_weights[start + j] * (
-                    work[j] + log(work[2 * size + j])
+                    sums.largest[j] + log(sums.norm[j])
                 )
-            if kind == 1:
-                for i in range(K):
-                    for j in range(n):
-                        values[i * n + j] *= by_row[start + j]
-            elif kind == 2:
-                fill(&factors[0], &centre[0], -1.0, K, n)
-                add_products(&covectors[0, 0], &rows[start, 0], &factors[0], K, n, d)
-                for i in range(K):
-                    for j in range(n):
-                        values[i * n + j] *= factors[i * n + j]
-            if kind:
-                for i in range(K):
-                    for j in range(n):
-                        mass_view[i] += values[i * n + j]
-                add_sums(&values[0], &rows[start, 0], &axis_view[0, 0], K, n, d)
             start += n
-    if kind:
-        axis -= mass[:, np.newaxis] * codevectors
+    odalib_about(sums.points, sums.mass, sums.axis, K, d)
     return weight, total, log_normaliser, axis
 
 
@@ -144,8 +121,155 @@ def nearest(const double[:, ::1] rows, gradients, offsets):
         while start < n_rows:
             n = min(size, n_rows - start)
             fill(&values[0], &biases[0], -1.0, K, n)
-            add_products(&planes[0, 0], &rows[start, 0], &values[0], K, n, d)
+            add_products(&planes[0, 0], 1.0, &rows[start, 0], &values[0], K, n, d)
             odalib_first_largest(&values[0], &labels_view[start], &largest_view[start],
                                  K, n)
             start += n
     return labels, largest
+
+
+def row_hashes(const double[:, ::1] rows, const int64_t[::1] starts,
+               const uint64_t[::1] salts):
+    """As `reference.hashes.row_hashes`."""
+    cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1]
+    cdef Py_ssize_t n_batches = starts.shape[0], i, start, stop
+    hashes = np.zeros(n_rows, dtype=np.uint64)
+    cdef uint64_t[::1] hashes_view = hashes
+    if n_rows == 0 or d == 0:
+        return hashes
+    with nogil:
+        for i in range(n_batches):
+            start = starts[i]
+            stop = starts[i + 1] if i + 1 < n_batches else n_rows
+            if start < stop:
+                odalib_row_hashes(&rows[start, 0], &salts[0], &hashes_view[start],
+                                  stop - start, d)
+    return hashes
+
+
+def follow_batches(const double[:, ::1] rows, const double[::1] row_weights,
+                   const int64_t[::1] starts, const double[::1] steps,
+                   points, weights, double inverse_temperature, multipliers,
+                   axis, mass):
+    """As `reference.follow`, of the squared Euclidean divergence."""
+    cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1], K = len(weights)
+    check_sizes(K, n_rows, d)
+    points, axis = np.array(points, order="C"), np.array(axis, order="C")
+    weights, mass = np.array(weights), np.array(mass)
+    cdef double[:, ::1] points_view = points, axis_view = axis
+    cdef double[:, ::1] total = np.zeros((K, d))
+    cdef double[::1] rho = weights, mass_view = mass
+    cdef double[:, ::1] of_step = np.zeros((2, K)), logs = np.empty((2, K))
+    cdef int kind = 0 if multipliers is None else multipliers.ndim
+    cdef const double[::1] factors
+    cdef Room room = Room(K, d, n_rows, kind)
+    cdef Codes* codes = &room.codes
+    cdef Sums* sums = &room.sums
+    sums.weight, sums.mass = &of_step[0, 0], &of_step[1, 0]
+    sums.total, sums.axis = &total[0, 0], &axis_view[0, 0]
+    sums.points = &points_view[0, 0]
+    if kind:
+        factors = np.ravel(multipliers)
+    if kind == 2:
+        sums.covectors = &factors[0]
+    cdef Py_ssize_t n_steps = starts.shape[0], s, start, stop, n, i, j
+    cdef double weight
+    with nogil:
+        for s in range(n_steps):
+            start = starts[s]
+            stop = starts[s + 1] if s + 1 < n_steps else n_rows
+            weight = 0.0
+            for j in range(start, stop):
+                weight += row_weights[j]
+            for i in range(K):
+                logs[0, i] = log(rho[i])
+            odalib_biases(&points_view[0, 0], &logs[0, 0], inverse_temperature,
+                          &logs[1, 0], K, d)
+            set_codes(codes, &points_view[0, 0], 2.0 * inverse_temperature,
+                      &logs[1, 0])
+            if kind == 2:
+                odalib_centre(sums.covectors, &points_view[0, 0], sums.centre, K, d)
+            while start < stop:
+                n = min(sums.size, stop - start)
+                add_tile(codes, sums, &rows[start, 0], &row_weights[start],
+                         &factors[start] if kind == 1 else NULL, n)
+                start += n
+            for i in range(K):
+                mass_view[i] += sums.weight[i]
+            if kind:
+                odalib_about(&points_view[0, 0], sums.mass, sums.axis, K, d)
+            odalib_step(&points_view[0, 0], &rho[0], sums.weight, sums.total,
+                        steps[s], steps[s] / weight, K, d)
+    return points, weights, axis, mass
+
+
+def follow_rows(const double[:, ::1] rows, const double[::1] row_weights, starts,
+                const double[::1] steps, points, weights, formula, precision,
+                double inverse_temperature, multipliers, axis, mass):
+    """As `reference.follow`, of steps of one row.
+
+    The divergence goes by its formula, and the Mahalanobis divergence by its precision,
+    None for others.
+    """
+    cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1], K = len(weights)
+    check_sizes(K, n_rows, d)
+    cdef bint is_square = formula == "squared_euclidean"
+    cdef bint narrow = ODALIB_HAS_LANES and is_square and d <= NARROW
+    cdef Py_ssize_t width = (K + LANES - 1) // LANES * LANES if narrow else K
+    cdef int kind = 0 if multipliers is None else multipliers.ndim
+    if narrow:
+        points, axis = beside(points, width, FAR), beside(axis, width, 0.0)
+        multipliers = beside(multipliers, width, 0.0) if kind == 2 else multipliers
+        weights, mass = (np.append(a, np.zeros(width - K)) for a in (weights, mass))
+    else:
+        points, axis = np.array(points, order="C"), np.array(axis, order="C")
+        weights, mass = np.array(weights), np.array(mass)
+    cdef double[::1] points_view = points.reshape(-1), axis_view = axis.reshape(-1)
+    cdef double[::1] rho = weights, mass_view = mass
+    cdef const double[::1] factors = np.ravel(multipliers) if kind else steps
+    cdef double[::1] work = np.empty(3 * width)
+    cdef double[::1] tangents
+    cdef const double[:, ::1] precision_view
+    cdef const double* form = NULL
+    cdef int code
+    if narrow:
+        with nogil:
+            odalib_follow_narrow(
+                &rows[0, 0], &row_weights[0], &steps[0], &factors[0], kind,
+                inverse_temperature, &points_view[0], &rho[0], &axis_view[0],
+                &mass_view[0], &work[0], n_rows, d, width)
+        points, axis = apart(points, K), apart(axis, K)
+        return points, weights[:K], axis, mass[:K]
+    if is_square:
+        with nogil:
+            odalib_follow_wide(
+                &rows[0, 0], &row_weights[0], &steps[0], &factors[0], kind,
+                inverse_temperature, &points_view[0], &rho[0], &axis_view[0],
+                &mass_view[0], &work[0], n_rows, d, K)
+        return points, weights, axis, mass
+    code, tangents = FORMULAS[formula], np.empty(K * d + K + d)
+    if precision is not None:
+        precision_view = np.ascontiguousarray(precision)
+        form = &precision_view[0, 0]
+    with nogil:
+        odalib_follow_planes(
+            &rows[0, 0], &row_weights[0], &steps[0], &factors[0], kind,
+            inverse_temperature, &points_view[0], &rho[0], &axis_view[0],
+            &mass_view[0], &work[0], n_rows, d, K, code, &tangents[0],
+            &tangents[K * d], &tangents[K * d + K], form)
+    return points, weights, axis, mass
+
+
+def beside(vectors, width, rest):
+    """Vectors, K by d, eight by eight side by side, and a number beyond the last."""
+    filled = np.full((width, vectors.shape[1]), rest)
+    filled[: len(vectors)] = vectors
+    return np.ascontiguousarray(
+        filled.reshape(-1, LANES, vectors.shape[1]).swapaxes(1, 2)
+    )
+
+
+def apart(lanes, n_vectors):
+    """Vectors that `beside` has put side by side."""
+    d = lanes.shape[1]
+    return np.ascontiguousarray(lanes.swapaxes(1, 2).reshape(-1, d)[:n_vectors])

@@ -44,20 +44,9 @@ static void odalib_associate(
         scale[j] = row_weights[j] / total[j];
     for (i = 0; i < K; i++) {
         double *own = values + i * n;
-        double part[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, sum = 0.0;
-        ptrdiff_t k, end = n - n % 8;
-        for (j = 0; j < end; j += 8)
-            for (k = 0; k < 8; k++) {
-                own[j + k] *= scale[j + k];
-                part[k] += own[j + k];
-            }
-        for (; j < n; j++) {
+        for (j = 0; j < n; j++)
             own[j] *= scale[j];
-            sum += own[j];
-        }
-        for (k = 0; k < 8; k++)
-            sum += part[k];
-        weight[i] += sum;
+        weight[i] += odalib_total(own, n);
     }
 }
 
@@ -80,6 +69,79 @@ static void odalib_first_largest(
             labels[j] = own[j] > largest[j] ? (int64_t)i : labels[j];
             largest[j] = own[j] > largest[j] ? own[j] : largest[j];
         }
+    }
+}
+
+/* What the logits of a squared Euclidean codebook have besides products with rows:
+   log rho_i - beta |mu_i|^2, given the logarithms. */
+ODALIB_CLONES
+static void odalib_biases(
+    const double *ODALIB_RESTRICT points, const double *ODALIB_RESTRICT log_rho,
+    double beta, double *ODALIB_RESTRICT biases, ptrdiff_t K, ptrdiff_t d)
+{
+    ptrdiff_t i;
+    for (i = 0; i < K; i++) {
+        const double *own = points + i * d;
+        biases[i] = log_rho[i] - beta * odalib_dot(own, own, d);
+    }
+}
+
+/* Move a codebook by the sums over a batch.
+
+   share  step over the weight of the batch
+   weight, total  sums under the association; both are set to zero
+*/
+ODALIB_CLONES
+static void odalib_step(
+    double *ODALIB_RESTRICT points, double *ODALIB_RESTRICT rho,
+    double *ODALIB_RESTRICT weight, double *ODALIB_RESTRICT total,
+    double step, double share, ptrdiff_t K, ptrdiff_t d)
+{
+    double sum = 0.0;
+    ptrdiff_t i, k;
+    for (i = 0; i < K; i++) {
+        double *ODALIB_RESTRICT own = points + i * d;
+        double *ODALIB_RESTRICT pull = total + i * d;
+        double after = rho[i] + (share * weight[i] - step * rho[i]);
+        double gain = after > 0.0 ? share / after : 0.0;
+        if (weight[i] > 0.0)
+            for (k = 0; k < d; k++) {
+                own[k] += gain * (pull[k] - weight[i] * own[k]);
+                pull[k] = 0.0;
+            }
+        rho[i] = after;
+        weight[i] = 0.0;
+        sum += after;
+    }
+    for (i = 0; i < K; i++)
+        rho[i] /= sum;
+}
+
+/* Axis sums about the codevectors: mass times the point is taken off, and mass set to
+   zero. */
+ODALIB_CLONES
+static void odalib_about(
+    const double *ODALIB_RESTRICT points, double *ODALIB_RESTRICT mass,
+    double *ODALIB_RESTRICT axis, ptrdiff_t K, ptrdiff_t d)
+{
+    ptrdiff_t i, k;
+    for (i = 0; i < K; i++) {
+        if (mass[i] != 0.0)
+            for (k = 0; k < d; k++)
+                axis[i * d + k] -= mass[i] * points[i * d + k];
+        mass[i] = 0.0;
+    }
+}
+
+/* Covectors times their codevectors. */
+ODALIB_CLONES
+static void odalib_centre(
+    const double *ODALIB_RESTRICT covectors, const double *ODALIB_RESTRICT points,
+    double *ODALIB_RESTRICT centre, ptrdiff_t K, ptrdiff_t d)
+{
+    ptrdiff_t i;
+    for (i = 0; i < K; i++) {
+        centre[i] = odalib_dot(covectors + i * d, points + i * d, d);
     }
 }
 

@@ -10,7 +10,9 @@ in the annealing code depends on which divergence it serves.
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["BregmanDivergence", "check_range", "tangent_planes"]
+from odalib.kernels.association import largest_size
+
+__all__ = ["BregmanDivergence", "check_range"]
 
 # Entries up to this power of the largest number can be squared and summed.
 LARGEST_POWER = 0.45
@@ -31,6 +33,9 @@ class BregmanDivergence:
         any product is formed, so that an offset costs no digits.
     lower, upper : float
         Bounds of the domain of every coordinate.
+    formula : str or None
+        Name under which compiled kernels know the divergence; None for those that
+        they do not. A subclass does not inherit it, since it may redefine ``phi``.
     n_hidden : int
         Last columns of rows that count while they anneal, and not afterwards.
     """
@@ -39,9 +44,12 @@ class BregmanDivergence:
     translation_invariant = False
     lower, upper = -np.inf, np.inf
     n_hidden = 0
+    formula = None
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
+        if "formula" not in vars(cls):
+            cls.formula = None
         for name, method in vars(cls).items():
             inherited = getattr(BregmanDivergence, name, None)
             if inherited is not None and callable(method) and not method.__doc__:
@@ -201,7 +209,7 @@ def check_range(X, name="X"):
     values = X.data if sp.issparse(X) else X
     if values.size == 0:
         return
-    largest = max(float(values.max()), -float(values.min()))
+    largest = largest_size(values)
     least = float(np.finfo(X.dtype).tiny) ** LARGEST_POWER
     if 0.0 < largest < least:
         raise ValueError(
@@ -214,14 +222,3 @@ def check_range(X, name="X"):
             f"{name} holds values up to {largest:.3g}, whose squares overflow in sums "
             f"of {X.dtype}; scale {name} so that they stay below {limit:.0e}."
         )
-
-
-def tangent_planes(divergence, points, mean):
-    """Gradients (K, d) and offsets (K,) of the affine form of the divergence.
-
-    ``d(x, mu_i) = phi(x) + offset_i - <gradient_i, x>``.
-    """
-    inside = divergence.interior(points, mean)
-    gradients = divergence.gradient(inside)
-    offsets = np.einsum("ij,ij->i", gradients, inside) - divergence.phi(inside)
-    return gradients, offsets

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from odalib.inference.annealing.bregman import tangent_planes
 from odalib.kernels import annealing as kernels
 
 __all__ = [
@@ -78,7 +77,9 @@ class Codebook:
 
     def planes(self, divergence):
         """Gradients and offsets of the affine form of the divergence."""
-        return tangent_planes(divergence, self.points, self.weights @ self.points)
+        return kernels.tangent_planes(
+            divergence, self.points, self.weights @ self.points
+        )
 
     def inside(self, divergence):
         """Codevectors moved off the boundary of the domain, shape (K, d).

@@ -49,6 +49,7 @@ class SquaredEuclidean(_Separable):
     """``||x - mu||^2`` on the real numbers."""
 
     name = "squared Euclidean"
+    formula = "squared_euclidean"
     translation_invariant = True
 
     def _elementwise(self, values):
@@ -67,6 +68,9 @@ class SquaredEuclidean(_Separable):
 
     def hessian_diagonal(self, points):
         return np.full_like(points, 2.0)
+
+    def hessian_product(self, points, vectors):
+        return 2.0 * vectors
 
     def log_normaliser(self, temperature, n_features):
         return -0.5 * n_features * np.log(np.pi * temperature)
@@ -101,6 +105,7 @@ class Mahalanobis(BregmanDivergence):
     """
 
     name = "Mahalanobis"
+    formula = "mahalanobis"
     translation_invariant = True
 
     def __init__(self, precision=None):
@@ -166,6 +171,7 @@ class KullbackLeibler(_Separable):
     """
 
     name = "Kullback-Leibler"
+    formula = "kullback_leibler"
     lower = 0.0
 
     def _elementwise(self, values):
@@ -188,6 +194,7 @@ class ItakuraSaito(_Separable):
     """``sum_j x_j / mu_j - log(x_j / mu_j) - 1`` on ``x > 0``."""
 
     name = "Itakura-Saito"
+    formula = "itakura_saito"
     lower = 0.0
 
     def _elementwise(self, values):
@@ -226,6 +233,7 @@ class Logistic(_Separable):
     """
 
     name = "logistic"
+    formula = "logistic"
     lower, upper = 0.0, 1.0
 
     def _elementwise(self, values):

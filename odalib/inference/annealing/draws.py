@@ -7,10 +7,13 @@ continuously with a row, so that data that differ by rounding, as after a shift 
 change of units, draw alike.
 """
 
+from functools import cache
+
 import numpy as np
 import scipy.sparse as sp
 
-from odalib.kernels.annealing import entry_owners
+from odalib.kernels import annealing as kernels
+from odalib.kernels.reference.hashes import mix
 
 __all__ = [
     "distinct_rows",
@@ -25,10 +28,9 @@ __all__ = [
 # rounding moves a number by less than 1e-9.
 INNER_FREQUENCY, OUTER_FREQUENCY = 4.0, 1e5
 GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
-_SPAN = 4096
 
 
-def row_uniforms(X, seed):
+def row_uniforms(X, seed, starts=(0,)):
     """Uniform numbers in (0, 1], one per row, from a seeded hash of its entries.
 
     Parameters
@@ -36,17 +38,20 @@ def row_uniforms(X, seed):
     X : array or CSR matrix of shape (n, d)
     seed : int
         Another seed gives independent numbers.
+    starts : sequence of int, default=(0,)
+        Where batches of rows begin, each of which draws as on its own.
 
     Returns
     -------
     uniforms : array of shape (n,)
     """
-    return _to_uniform(_mix(_row_hash(X, ordered=False) + _mix(np.uint64(seed))))
+    hashes = _row_hash(X, np.zeros(X.shape[1], dtype=np.uint64), starts)
+    return _to_uniform(mix(hashes + _seed_hash(seed)))
 
 
 def row_keys(X):
     """64-bit hash of every row, shape (n,); the order of its entries counts."""
-    return _row_hash(X, ordered=True)
+    return _row_hash(X, mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64)))
 
 
 def row_phases(rows, mean, scale, seed):
@@ -137,48 +142,19 @@ def distinct_rows(X, row_weights, groups=None):
     """Index of one of each set of equal rows of a group, and their weight."""
     keys = row_keys(X)
     if groups is not None:
-        keys = _mix(keys + _mix(groups.astype(np.uint64)))
+        keys = mix(keys + mix(groups.astype(np.uint64)))
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
     return first, np.bincount(group, row_weights)
 
 
-def _row_hash(X, *, ordered):
-    """64-bit hash of every row; the order of the columns counts if ``ordered``."""
-    values = X.data if sp.issparse(X) else X
-    largest = max((np.abs(part).max(initial=0) for part in _parts(values)), default=0)
-    exponent = -int(np.frexp(float(largest))[1])
-    hashes = np.empty(X.shape[0], dtype=np.uint64)
-    salts = _mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64)) * np.uint64(ordered)
-    for start in range(0, X.shape[0], _SPAN):
-        rows = X[start : start + _SPAN]
-        if sp.issparse(rows):
-            entries = _hash_entries(rows.data, salts[rows.indices], exponent)
-            sums = np.zeros(rows.shape[0], dtype=np.uint64)
-            np.add.at(sums, entry_owners(rows), entries)
-        else:
-            sums = _hash_entries(rows, salts, exponent).sum(axis=1, dtype=np.uint64)
-        hashes[start : start + _SPAN] = sums
-    return hashes
+def _row_hash(X, salts, starts=(0,)):
+    """64-bit hash of every row; the order of its entries counts where salts differ."""
+    return kernels.row_hashes(X, np.asarray(starts, dtype=np.int64), salts)
 
 
-def _hash_entries(values, salts, exponent):
-    """Hash of entries; zero hashes to zero, so that sparse and dense agree."""
-    scaled = np.ldexp(values.astype(np.float64), exponent)
-    entries = _mix(scaled.view(np.uint64) + salts)
-    return np.where(scaled == 0, np.uint64(0), entries)
-
-
-def _parts(values):
-    return (values[start : start + _SPAN] for start in range(0, len(values), _SPAN))
-
-
-def _mix(bits):
-    """Finaliser of the splitmix64 generator: every input bit moves every output."""
-    with np.errstate(over="ignore"):
-        bits = bits + np.uint64(0x9E3779B97F4A7C15)
-        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
+@cache
+def _seed_hash(seed):
+    return mix(np.uint64(seed))
 
 
 def _to_uniform(bits):

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from odalib.inference.annealing.bifurcation import covectors_of, normalise, split
 from odalib.inference.annealing.census import Census
@@ -27,10 +26,11 @@ from odalib.inference.annealing.lineage import (
 from odalib.inference.annealing.local.base import Cells, Partition
 from odalib.inference.annealing.merging import merge_close, merge_down
 from odalib.inference.annealing.relocate import HALF_STEP, refill_and_exchange
-from odalib.inference.annealing.rows import RowBlocks
+from odalib.inference.annealing.rows import RowBlocks, as_float64
 from odalib.inference.annealing.schedule import Settings
 from odalib.inference.annealing.stochastic import (
     INITIAL_AGE,
+    follow_batches,
     step_size,
     stochastic_step,
 )
@@ -157,6 +157,71 @@ class Layer:
         layer = replace(layer, cells=cells)
         return layer._step(annealed, seen.weights, groups), labels
 
+    @property
+    def is_plain(self):
+        """Whether rows move the codebook and nothing else, and all are alike."""
+        settings = self.settings
+        return (
+            self.grows
+            and self.depth == 0
+            and self.census is None
+            and type(self.cells) is Cells
+            and settings.features is None
+            and self.codebook.groups is None
+        )
+
+    def follow(self, batch, starts):
+        """Plain layer after the steps of a batch, at no cost for each.
+
+        Parameters
+        ----------
+        batch : Batch
+        starts : array of int64 of shape (m,)
+            Where the rows of each step begin, ascending from zero on.
+
+        Returns
+        -------
+        Layer
+        """
+        layer, first = self, 0
+        bounds = np.append(starts, len(batch))
+        while first < len(starts):
+            left = WINDOW_ROWS - layer.level_rows % WINDOW_ROWS
+            last = int(np.searchsorted(bounds, bounds[first] + left))
+            last = min(last, len(starts))
+            span = slice(bounds[first], bounds[last])
+            layer = layer._steps(batch[span], starts[first:last] - bounds[first])
+            first = last
+        return layer
+
+    def _steps(self, batch, starts):
+        """Layer after steps within a window."""
+        rows = self._comparable(batch.rows)
+        multipliers = self.covectors
+        if multipliers is None:
+            multipliers = 2.0 * row_uniforms(rows, self.settings.seed, starts) - 1.0
+        codebook, age, axis, mass = follow_batches(
+            rows,
+            batch.weights,
+            starts,
+            self.solution.divergence,
+            self.codebook,
+            self.solution.temperature,
+            self.age,
+            self.settings.memory,
+            multipliers,
+            self.axis_sums,
+            self.axis_weight,
+        )
+        return self._observe(
+            len(batch),
+            axis,
+            mass,
+            codebook=codebook,
+            age=age,
+            n_steps=self.n_steps + len(starts),
+        )
+
     def _counted(self, batch, rows, labels, groups):
         """Layer whose census knows some more rows."""
         if self.census is None:
@@ -167,9 +232,7 @@ class Layer:
 
     def _comparable(self, rows):
         """Rows in the coordinates of the codebook."""
-        if self.solution.shift is None:
-            return rows
-        return (rows.toarray() if sp.issparse(rows) else rows) - self.solution.shift
+        return as_float64(rows, self.solution.shift)
 
     def _opened(self, batch, parents, groups):
         """Layer with codevectors for groups that it meets for the first time.
@@ -238,23 +301,29 @@ class Layer:
             multipliers,
             groups,
         )
-        layer = replace(
-            self, codebook=codebook, age=self.age + weight, n_steps=self.n_steps + 1
-        )
-        return layer._observe(len(row_weights), moments) if self.grows else layer
+        changed = {
+            "codebook": codebook,
+            "age": self.age + weight,
+            "n_steps": self.n_steps + 1,
+        }
+        if not self.grows:
+            return replace(self, **changed)
+        axis, mass = self.axis_sums + moments.axis, self.axis_weight + moments.weight
+        return self._observe(len(row_weights), axis, mass, **changed)
 
-    def _observe(self, n_rows, moments):
-        """Layer that has taken note of where its cells vary."""
+    def _observe(self, n_rows, axis, mass, **changed):
+        """Layer that has changed, and taken note of where its cells vary."""
         layer = replace(
             self,
             level_rows=self.level_rows + n_rows,
-            axis_sums=self.axis_sums + moments.axis,
-            axis_weight=self.axis_weight + moments.weight,
+            axis_sums=axis,
+            axis_weight=mass,
+            **changed,
         )
         windows = layer.level_rows // WINDOW_ROWS
         if windows == self.level_rows // WINDOW_ROWS:
             return layer
-        divergence, codebook = self.solution.divergence, self.codebook
+        divergence, codebook = layer.solution.divergence, layer.codebook
         axes = normalise(divergence, codebook, layer.axis_sums, layer.axis_weight)
         if windows < WINDOWS:
             covectors = covectors_of(divergence, codebook, axes)

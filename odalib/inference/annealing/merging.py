@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from odalib.inference.annealing.bregman import tangent_planes
 from odalib.inference.annealing.pairs import Pairs
+from odalib.kernels import annealing as kernels
 
 __all__ = [
     "distortion_rise",
@@ -28,7 +28,7 @@ def merge_close(codebook, divergence, threshold):
     """
 
     def costs(points, weights, mean, index=None):
-        gradients, offsets = tangent_planes(divergence, points, mean)
+        gradients, offsets = kernels.tangent_planes(divergence, points, mean)
         points = divergence.interior(points, mean)
         values = divergence.phi(points)
         if index is None:
@@ -109,11 +109,23 @@ def _rises(points, weights, divergence, indices):
     """``w_i phi(mu_i) + w_j phi(mu_j) - (w_i + w_j) phi(mu_ij)`` for rows i."""
     indices = list(indices)
     sums = weights[indices, np.newaxis] + weights
-    share = (weights[indices, np.newaxis] / sums)[..., np.newaxis]
+    share = weights[indices, np.newaxis] / sums
+    if divergence.translation_invariant:
+        # phi is quadratic, and the rise w_i w_j / (w_i + w_j) d(mu_i, mu_j).
+        return share * weights * _quadratic(points, divergence, indices)
+    share = share[..., np.newaxis]
     merged = share * points[indices, np.newaxis] + (1.0 - share) * points
     at_merged = divergence.phi(merged.reshape(-1, points.shape[1])).reshape(sums.shape)
     own = weights * divergence.phi(points)
     return own[indices, np.newaxis] + own - sums * at_merged
+
+
+def _quadratic(points, divergence, indices):
+    """``d(mu_j, mu_i)`` for rows i, where phi is quadratic."""
+    values = divergence.phi(points)
+    gradients = divergence.gradient(points[indices])
+    offsets = np.einsum("ij,ij->i", gradients, points[indices]) - values[indices]
+    return values + offsets[:, np.newaxis] - gradients @ points.T
 
 
 def _agglomerate(codebook, costs, *, threshold=np.inf, n_left=1):

@@ -8,7 +8,7 @@ from operator import add
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["RowBlocks", "scatter_add", "weighted_mean"]
+__all__ = ["RowBlocks", "as_float64", "scatter_add", "weighted_mean"]
 
 # Elements of a (codevectors x rows) work array; 2 MB stays in the cache.
 WORK_ELEMENTS = 2**18
@@ -62,7 +62,7 @@ class RowBlocks:
         n_bytes = 8 * self.n_rows * self.n_features
         if self._sparse or (not sp.issparse(X) and n_bytes <= CACHE_BYTES):
             X = X if groups is None else X[self._order]
-            self._X, self._shift, self._index = _as_float64(X, shift), None, None
+            self._X, self._shift, self._index = as_float64(X, shift), None, None
 
     def leading(self, n_features):
         """Blocks of the first columns of ungrouped rows."""
@@ -116,7 +116,7 @@ class RowBlocks:
         width = n_codevectors if self._sparse else max(n_codevectors, self.n_features)
         spans = self.spans(width)
         if len(spans) == 1:
-            return [function(_as_float64(self._X, self._shift), spans[0])]
+            return [function(as_float64(self._X, self._shift), spans[0])]
 
         def on_block(span):
             return function(self.select(span), span)
@@ -197,7 +197,7 @@ class RowBlocks:
         """Give some rows, centred; by an index array or a slice."""
         if self._index is not None:
             indices = self._index[indices]
-        return _as_float64(self._X[indices], self._shift)
+        return as_float64(self._X[indices], self._shift)
 
 
 def scatter_add(parts, n_codevectors):
@@ -242,7 +242,7 @@ def weighted_mean(X, row_weights):
     return total / row_weights.sum()
 
 
-def _as_float64(rows, shift):
+def as_float64(rows, shift):
     """Rows as C-contiguous float64, minus the shift."""
     if shift is not None:
         rows = rows.toarray() if sp.issparse(rows) else rows

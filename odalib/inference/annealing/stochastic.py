@@ -10,10 +10,12 @@ import numpy as np
 
 from odalib.inference.annealing.codebook import Moments, block_moments
 from odalib.inference.annealing.rows import scatter_add
+from odalib.kernels import annealing as kernels
 
 __all__ = [
     "INITIAL_AGE",
     "first_age",
+    "follow_batches",
     "step_size",
     "stochastic_pass",
     "stochastic_step",
@@ -22,6 +24,8 @@ __all__ = [
 # Weight that the codebook at the start of a level counts for, in rows: a first
 # step of full size would forget it, and codevectors would collapse.
 INITIAL_AGE = 2048.0
+# Rows of a pass that are converted and centred at a time, or one batch if larger.
+SPAN = 8192
 
 
 def step_size(weight, age, memory):
@@ -29,7 +33,7 @@ def step_size(weight, age, memory):
     step = weight / (age + weight)
     if memory is None:
         return step
-    return max(step, -np.expm1(weight * np.log1p(-1.0 / memory)))
+    return np.maximum(step, -np.expm1(weight * np.log1p(-1.0 / memory)))
 
 
 def stochastic_step(
@@ -64,18 +68,68 @@ def stochastic_step(
         parts = _by_group(of_block, block, row_weights, multipliers, groups)
         sums = scatter_add(parts, len(codebook))
     moments = Moments(*sums)
-    batch_weight = row_weights.sum()
-    # sigma' = (1 - a) sigma + a total / w, written for mu so that codevectors
-    # that the batch does not touch keep their bits.
-    weights = codebook.weights + step * (
-        moments.weight / batch_weight - codebook.weights
+    points, weights = kernels.moved(
+        codebook.points,
+        codebook.weights,
+        step,
+        row_weights.sum(),
+        moments.weight,
+        moments.total,
     )
-    share = np.divide(
-        step / batch_weight, weights, out=np.zeros_like(weights), where=weights > 0
+    return codebook.moved(points, weights), moments
+
+
+def follow_batches(
+    rows,
+    row_weights,
+    starts,
+    divergence,
+    codebook,
+    temperature,
+    age,
+    memory=None,
+    multipliers=None,
+    axis=0.0,
+    mass=0.0,
+):
+    """Move a codebook by batch after batch of rows that are all alike.
+
+    Parameters
+    ----------
+    starts : array of int64 of shape (m,)
+        Where batches begin, ascending from zero on.
+    age : float
+        Weight of the rows before.
+    memory : float, default=None
+        See `step_size`.
+    multipliers : array of shape (n,) or (K, d), default=None
+        As for `collect_moments`.
+    axis, mass : arrays of shape (K, d) and (K,), default=0.0
+        Sums so far, see `kernels.follow`.
+
+    Returns
+    -------
+    codebook : Codebook
+    age : float
+    axis, mass : arrays of shape (K, d) and (K,)
+        Sums up to here, the same bits however the batches are cut into calls.
+    """
+    weights = np.add.reduceat(row_weights, starts)
+    ages = np.cumsum(np.append(age, weights))
+    points, weights, axis, mass = kernels.follow(
+        rows,
+        row_weights,
+        starts,
+        step_size(weights, ages[:-1], memory),
+        codebook.points,
+        codebook.weights,
+        divergence,
+        1.0 / temperature,
+        multipliers,
+        np.zeros_like(codebook.points) + axis,
+        np.zeros_like(codebook.weights) + mass,
     )
-    pull = moments.total - moments.weight[:, np.newaxis] * codebook.points
-    points = codebook.points + share[:, np.newaxis] * pull
-    return codebook.moved(points, weights / weights.sum()), moments
+    return codebook.moved(points, weights), float(ages[-1]), axis, mass
 
 
 def _by_group(of_block, block, row_weights, multipliers, groups):
@@ -107,9 +161,29 @@ def stochastic_pass(problem, codebook, temperature, batch_size, age):
     age : float
     """
     rows = problem.rows
+    if rows.groups is not None:
+        return _grouped_pass(problem, codebook, temperature, batch_size, age)
+    size = batch_size * max(1, SPAN // batch_size)
+    for start in range(0, rows.n_rows, size):
+        span = slice(start, min(start + size, rows.n_rows))
+        weights = rows.row_weights[span]
+        codebook, age, _, _ = follow_batches(
+            rows.select(span),
+            weights,
+            np.arange(0, len(weights), batch_size),
+            problem.divergence,
+            codebook,
+            temperature,
+            age,
+        )
+    return codebook, age
+
+
+def _grouped_pass(problem, codebook, temperature, batch_size, age):
+    """As `stochastic_pass`, of rows of several groups."""
+    rows = problem.rows
     for start in range(0, rows.n_rows, batch_size):
-        span = slice(start, min(start + batch_size, rows.n_rows))
-        span = rows.arrivals(span)
+        span = rows.arrivals(slice(start, min(start + batch_size, rows.n_rows)))
         weights = rows.row_weights[span]
         weight = weights.sum()
         codebook, _ = stochastic_step(
@@ -119,7 +193,7 @@ def stochastic_pass(problem, codebook, temperature, batch_size, age):
             codebook,
             temperature,
             step_size(weight, age, None),
-            groups=None if rows.groups is None else rows.groups[span],
+            groups=rows.groups[span],
         )
         age += weight
     return codebook, age

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -75,17 +76,20 @@ class Stream:
         -------
         Stream
         """
-        stream = replace(self, n_seen=running_sum(self.n_seen, batch.weights))
         size = self.settings.stream_batch_size
-        waiting, start = sum(map(len, self.queue)), 0
-        while waiting + len(batch) - start >= size:
-            stop = start + size - waiting
-            due = join((*stream.queue, batch[start:stop].kept()))
-            stream = replace(stream, queue=())._take(due)
-            start, waiting = stop, 0
+        layers, queue, start = self.layers, self.queue, 0
+        waiting = sum(map(len, queue))
+        if waiting and waiting + len(batch) >= size:
+            start = size - waiting
+            due = join((*queue, batch[:start].kept()))
+            layers, queue, waiting = self._taken(layers, due), (), 0
+        if not waiting and len(batch) - start >= size:
+            stop = start + (len(batch) - start) // size * size
+            layers, start = self._taken(layers, batch[start:stop]), stop
         if start < len(batch):
-            stream = replace(stream, queue=appended(stream.queue, batch[start:]))
-        return stream
+            queue = appended(queue, batch[start:])
+        n_seen = running_sum(self.n_seen, batch.weights)
+        return replace(self, n_seen=n_seen, layers=layers, queue=queue)
 
     def check(self, rows):
         """Refuse rows that a resolution cannot take."""
@@ -108,14 +112,25 @@ class Stream:
         """Stream in which the queue has been learnt."""
         if not self.queue:
             return self
-        return replace(self, queue=())._take(join(self.queue))
+        layers = self._taken(self.layers, join(self.queue))
+        return replace(self, layers=layers, queue=())
 
-    def _take(self, batch):
-        """Stream after one batch, in steps of bounded size."""
-        layers = self.layers
-        for start in range(0, len(batch), STEP_ROWS):
-            layers = _step(layers, batch[start : start + STEP_ROWS])
-        return replace(self, layers=layers)
+    def _taken(self, layers, batch):
+        """Layers after some batches, in steps of bounded size."""
+        starts = _step_starts(len(batch), self.settings.stream_batch_size)
+        if len(layers) == 1 and layers[0].is_plain:
+            return (layers[0].follow(batch, starts),)
+        for start, stop in pairwise([*starts.tolist(), len(batch)]):
+            layers = _step(layers, batch[start:stop])
+        return layers
+
+
+def _step_starts(n_rows, batch_size):
+    """Where steps begin: with every batch, and within one after `STEP_ROWS`."""
+    if batch_size <= STEP_ROWS:
+        return np.arange(0, n_rows, batch_size)
+    starts = np.arange(n_rows)
+    return starts[starts % batch_size % STEP_ROWS == 0]
 
 
 def _step(layers, batch):

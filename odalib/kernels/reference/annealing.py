@@ -11,18 +11,38 @@ contiguous memory. Rows are a dense float64 array or a CSR matrix.
 import numpy as np
 import scipy.sparse as sp
 
+from odalib.kernels.reference.hashes import entry_owners
+
 __all__ = [
     "cell_axis_sums",
     "cell_sums",
     "differs_from_own",
-    "entry_owners",
+    "follow",
     "gibbs_association",
     "gibbs_sums",
+    "moved",
     "nearest",
     "negative_divergence",
     "own_products",
+    "tangent_planes",
     "weighted_sums",
 ]
+
+
+# Of the largest association of a row: a step of one row moves nothing that has less.
+FAINT = 1e-12
+
+
+def tangent_planes(divergence, points, mean):
+    """Gradients (K, d) and offsets (K,) of the affine form of the divergence.
+
+    ``d(x, mu_i) = phi(x) + offset_i - <gradient_i, x>``. The mean of the data tells
+    how far inside its domain a codevector on the boundary is taken.
+    """
+    inside = divergence.interior(points, mean)
+    gradients = divergence.gradient(inside)
+    offsets = np.einsum("ij,ij->i", gradients, inside) - divergence.phi(inside)
+    return gradients, offsets
 
 
 def negative_divergence(rows, gradients, offsets):
@@ -131,6 +151,122 @@ def gibbs_sums(
     return weight, total, float(log_normaliser @ row_weights), axis
 
 
+def follow(
+    rows,
+    row_weights,
+    starts,
+    steps,
+    points,
+    weights,
+    divergence,
+    inverse_temperature,
+    multipliers,
+    axis,
+    mass,
+    *,
+    sums=gibbs_sums,
+):
+    """Let a codebook follow batches of rows, one step of `moved` for each.
+
+    A step of one row leaves alone what it is associated with by less than `FAINT` of
+    the largest association.
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+    row_weights : array of shape (n,)
+    starts : array of int64 of shape (m,)
+        Where batches begin, ascending from zero on.
+    steps : array of shape (m,)
+        Share that each batch has in the means.
+    points : array of shape (K, d)
+    weights : array of shape (K,)
+        ``rho_i``.
+    divergence : BregmanDivergence
+        Its ``formula`` tells compiled kernels which it is.
+    inverse_temperature : float
+    multipliers : array of shape (n,) or (K, d), or None
+        As for `gibbs_sums`.
+    axis, mass : arrays of shape (K, d) and (K,)
+        Sums so far.
+    sums : callable, default=gibbs_sums
+        What serves as `gibbs_sums`.
+
+    Returns
+    -------
+    points : array of shape (K, d)
+    weights : array of shape (K,)
+    axis : array of shape (K, d)
+        With the sums of `gibbs_sums`, each batch about the codebook that it met.
+    mass : array of shape (K,)
+        With ``sum_x w p_i(x)``.
+    """
+    by_row = multipliers is not None and multipliers.ndim == 1
+    stops = [*starts[1:], rows.shape[0]]
+    for start, stop, step in zip(starts, stops, steps, strict=True):
+        gradients, offsets = tangent_planes(divergence, points, weights @ points)
+        batch = (
+            rows[start:stop],
+            row_weights[start:stop],
+            gradients,
+            offsets,
+            np.log(weights),
+            inverse_temperature,
+            points,
+            multipliers[start:stop] if by_row else multipliers,
+        )
+        weight, total, _, along = (
+            _row_sums(*batch) if stop - start == 1 else sums(*batch)
+        )
+        mass, axis = mass + weight, axis + along
+        batch_weight = row_weights[start:stop].sum()
+        points, weights = moved(points, weights, step, batch_weight, weight, total)
+    return points, weights, axis, mass
+
+
+def moved(points, weights, step, batch_weight, weight, total):
+    """Points and weights after a step towards the means of a batch.
+
+    ``rho' = (1 - a) rho + a p`` and ``sigma' = (1 - a) sigma + a p x`` for a step a,
+    written for ``mu = sigma / rho`` so that codevectors that the batch does not touch
+    keep their bits. Weight and total are sums as of `gibbs_sums`.
+    """
+    after = weights + step * (weight / batch_weight - weights)
+    share = np.divide(
+        step / batch_weight, after, out=np.zeros_like(after), where=after > 0
+    )
+    pull = total - weight[:, np.newaxis] * points
+    return points + share[:, np.newaxis] * pull, after / after.sum()
+
+
+def _row_sums(
+    row,
+    row_weight,
+    gradients,
+    offsets,
+    log_weights,
+    inverse_temperature,
+    codevectors,
+    multipliers,
+):
+    """As `gibbs_sums` of one row, associations below `FAINT` left out."""
+    association, log_normaliser = gibbs_association(
+        row, gradients, offsets, log_weights, inverse_temperature
+    )
+    association[association < FAINT * association.max()] = 0.0
+    association *= row_weight / association.sum()
+    weight, total = association[:, 0].copy(), weighted_sums(association, row)
+    axis = np.zeros_like(total)
+    if multipliers is not None:
+        if multipliers.ndim == 1:
+            association *= multipliers
+        else:
+            centre = np.einsum("ij,ij->i", multipliers, codevectors)
+            association *= negative_divergence(row, multipliers, centre)
+        axis = weighted_sums(association, row) - association * codevectors
+    return weight, total, float(log_normaliser @ row_weight), axis
+
+
 def cell_axis_sums(rows, row_weights, labels, codevectors, multipliers):
     """Sum as ``axis`` of `gibbs_sums`, over the cells of a partition, (K, d)."""
     if multipliers.ndim == 1:
@@ -185,11 +321,6 @@ def differs_from_own(rows, points, labels, tolerance):
     # Where the point has entries that the row does not store, they differ too.
     shared = np.bincount(owner, own != 0, minlength=n_rows)
     return (apart > 0) | (shared < np.count_nonzero(points, axis=1)[labels])
-
-
-def entry_owners(rows):
-    """Row of every stored entry of a CSR matrix."""
-    return np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
 
 
 def cell_sums(rows, row_weights, labels, n_codevectors):

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.integrate import dblquad, quad
 
-from odalib.inference.annealing.bregman import check_range, tangent_planes
+from odalib.inference.annealing.bregman import check_range
 from odalib.inference.annealing.divergences import (
     Mahalanobis,
     as_divergence,
 )
 from odalib.inference.annealing.rows import RowBlocks
+from odalib.kernels.annealing import tangent_planes
 from tests.oracles.divergences import CLOSED_FORMS, NAMES, draw_rows
 
 PRECISION = np.array([[2.0, -0.5, 0.1], [-0.5, 1.0, 0.3], [0.1, 0.3, 0.7]])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from odalib.inference.annealing.bregman import tangent_planes
 from odalib.inference.annealing.divergences import (
     ItakuraSaito,
     KullbackLeibler,
@@ -13,6 +12,7 @@ from odalib.inference.annealing.divergences import (
     SquaredEuclidean,
     as_divergence,
 )
+from odalib.kernels.annealing import tangent_planes
 
 REFUSED = [
     (

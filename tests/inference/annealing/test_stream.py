@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from odalib.inference.annealing import fit
 from odalib.inference.annealing import layer as layer_module
 from odalib.inference.annealing.batch import Batch
+from odalib.inference.annealing.divergences import DIVERGENCES
 from odalib.inference.annealing.draws import row_uniforms
 from odalib.inference.annealing.fit import fit_rows
 from odalib.inference.annealing.layer import Layer
@@ -55,6 +56,17 @@ def test_cuts_change_no_bit(layout, changes):
     regular = [range(step, N_ROWS, step) for step in (1, 7, BATCH, WARM_UP, 300)]
     for cuts in [*regular, [95, 96, 97, 119, 120, 121]]:
         assert bits(learnt(start, batch, cuts)) == whole
+
+
+@pytest.mark.parametrize("divergence", list(DIVERGENCES))
+@pytest.mark.parametrize("size", [1, 3])
+def test_cuts_change_no_bit_where_every_few_rows_are_a_step(divergence, size):
+    batch = with_rows(mixture(), lambda rows: 0.01 + rows / (1.0 + rows.max()))
+    start = begin(settings_of(divergence=divergence, stream_batch_size=size))
+    whole = start.learn(batch)
+    assert whole.n_steps == (N_ROWS - WARM_UP) // size
+    for cuts in (range(1, N_ROWS), range(50, N_ROWS, 50), [120, 121, 200]):
+        assert bits(learnt(start, batch, cuts)) == bits(whole)
 
 
 @given(
