@@ -201,7 +201,7 @@ def test_weight_of_the_target_puts_codevectors_where_it_changes():
         near.append(int(np.sum(np.abs(model.codevectors_[:, 0] - 2.0) < 0.2)))
         wrong.append(np.mean((model.predict(CURVE) - step) ** 2))
     assert near == [1, 2, 3]
-    assert wrong[1] < 0.4 * wrong[0]
+    assert wrong[1] < 0.45 * wrong[0]
     assert wrong[2] < 0.1 * wrong[0]
 
 

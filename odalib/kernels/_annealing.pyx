@@ -103,29 +103,69 @@ def gibbs_sums(const double[:, ::1] rows, const double[::1] row_weights,
     return weight, total, log_normaliser, axis
 
 
-def nearest(const double[:, ::1] rows, gradients, offsets):
+def nearest(rows, gradients, offsets):
     """As `reference.nearest`."""
+    labels, largest, _, _ = _nearest(rows, None, gradients, offsets)
+    return labels, largest
+
+
+def nearest_cells(rows, row_weights, gradients, offsets):
+    """As `reference.nearest_cells`."""
+    return _nearest(rows, row_weights, gradients, offsets)
+
+
+def _nearest(const double[:, ::1] rows, row_weights, gradients, offsets):
     cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1]
     cdef const double[:, ::1] planes = np.ascontiguousarray(gradients)
-    cdef const double[::1] biases = np.ascontiguousarray(offsets)
-    cdef Py_ssize_t K = planes.shape[0], size = min(tile_rows(K), n_rows)
-    labels, largest = np.empty(n_rows, dtype=np.int64), np.empty(n_rows)
-    cdef int64_t[::1] labels_view = labels
-    cdef double[::1] largest_view = largest, values = np.empty(K * size)
-    cdef Py_ssize_t start = 0, n
+    cdef const double[::1] biases = np.negative(offsets)
+    cdef Py_ssize_t K = planes.shape[0]
     if K == 0 or d == 0:
         raise ValueError(
             f"There are {K} codevectors and {d} features; both must be at least one."
         )
+    labels, largest = np.empty(n_rows, dtype=np.int64), np.empty(n_rows)
+    weight, total = np.zeros(K), np.zeros((K, d))
+    if n_rows == 0:
+        return labels, largest, weight, total
+    cdef int64_t[::1] labels_view = labels
+    cdef double[::1] largest_view = largest, weight_view = weight
+    cdef double[:, ::1] total_view = total
+    cdef bint sums_up = row_weights is not None
+    cdef const double[::1] shares = row_weights if sums_up else largest
+    cdef Room room = Room(K, d, n_rows, 0)
+    cdef Codes* codes = &room.codes
+    cdef Sums* sums = &room.sums
+    cdef Py_ssize_t start = 0, n
     with nogil:
+        set_codes(codes, &planes[0, 0], 1.0, &biases[0])
         while start < n_rows:
-            n = min(size, n_rows - start)
-            fill(&values[0], &biases[0], -1.0, K, n)
-            add_products(&planes[0, 0], 1.0, &rows[start, 0], &values[0], K, n, d)
-            odalib_first_largest(&values[0], &labels_view[start], &largest_view[start],
-                                 K, n)
+            n = min(sums.size, n_rows - start)
+            find_nearest(codes, sums, &rows[start, 0], &labels_view[start],
+                         &largest_view[start], n)
+            if sums_up:
+                odalib_cell_sums(&rows[start, 0], &shares[start], &labels_view[start],
+                                 &weight_view[0], &total_view[0, 0], n, d)
             start += n
-    return labels, largest
+    return labels, largest, weight, total
+
+
+def cell_sums(const double[:, ::1] rows, const double[::1] row_weights,
+              const int64_t[::1] labels, Py_ssize_t n_codevectors):
+    """As `reference.cell_sums`."""
+    cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1], i
+    weight, total = np.zeros(n_codevectors), np.zeros((n_codevectors, d))
+    cdef double[::1] weight_view = weight
+    cdef double[:, ::1] total_view = total
+    for i in range(n_rows):
+        if not 0 <= labels[i] < n_codevectors:
+            raise ValueError(
+                f"Row {i} is of cell {labels[i]}, and there are {n_codevectors}."
+            )
+    if n_rows and d:
+        with nogil:
+            odalib_cell_sums(&rows[0, 0], &row_weights[0], &labels[0], &weight_view[0],
+                             &total_view[0, 0], n_rows, d)
+    return weight, total
 
 
 def row_hashes(const double[:, ::1] rows, const int64_t[::1] starts,
@@ -217,16 +257,21 @@ def follow_rows(const double[:, ::1] rows, const double[::1] row_weights, starts
     cdef bint narrow = ODALIB_HAS_LANES and is_square and d <= NARROW
     cdef Py_ssize_t width = (K + LANES - 1) // LANES * LANES if narrow else K
     cdef int kind = 0 if multipliers is None else multipliers.ndim
+    multipliers = None if kind == 0 else np.ascontiguousarray(multipliers)
     if narrow:
-        points, axis = beside(points, width, FAR), beside(axis, width, 0.0)
-        multipliers = beside(multipliers, width, 0.0) if kind == 2 else multipliers
+        points, axis = (
+            beside(np.ascontiguousarray(points), width, FAR),
+            beside(np.ascontiguousarray(axis), width, 0.0),
+        )
+        if kind == 2:
+            multipliers = beside(multipliers, width, 0.0)
         weights, mass = (np.append(a, np.zeros(width - K)) for a in (weights, mass))
     else:
         points, axis = np.array(points, order="C"), np.array(axis, order="C")
         weights, mass = np.array(weights), np.array(mass)
     cdef double[::1] points_view = points.reshape(-1), axis_view = axis.reshape(-1)
     cdef double[::1] rho = weights, mass_view = mass
-    cdef const double[::1] factors = np.ravel(multipliers) if kind else steps
+    cdef const double[::1] factors = multipliers.reshape(-1) if kind else steps
     cdef double[::1] work = np.empty(3 * width)
     cdef double[::1] tangents
     cdef const double[:, ::1] precision_view
@@ -260,16 +305,23 @@ def follow_rows(const double[:, ::1] rows, const double[::1] row_weights, starts
     return points, weights, axis, mass
 
 
-def beside(vectors, width, rest):
+cdef beside(const double[:, ::1] vectors, Py_ssize_t width, double rest):
     """Vectors, K by d, eight by eight side by side, and a number beyond the last."""
-    filled = np.full((width, vectors.shape[1]), rest)
-    filled[: len(vectors)] = vectors
-    return np.ascontiguousarray(
-        filled.reshape(-1, LANES, vectors.shape[1]).swapaxes(1, 2)
-    )
+    cdef Py_ssize_t K = vectors.shape[0], d = vectors.shape[1], i, j
+    lanes = np.empty((width // LANES, d, LANES))
+    cdef double[:, :, ::1] view = lanes
+    for i in range(width):
+        for j in range(d):
+            view[i // LANES, j, i % LANES] = vectors[i, j] if i < K else rest
+    return lanes
 
 
-def apart(lanes, n_vectors):
+cdef apart(const double[:, :, ::1] lanes, Py_ssize_t n_vectors):
     """Vectors that `beside` has put side by side."""
-    d = lanes.shape[1]
-    return np.ascontiguousarray(lanes.swapaxes(1, 2).reshape(-1, d)[:n_vectors])
+    cdef Py_ssize_t d = lanes.shape[1], i, j
+    vectors = np.empty((n_vectors, d))
+    cdef double[:, ::1] view = vectors
+    for i in range(n_vectors):
+        for j in range(d):
+            view[i, j] = lanes[i // LANES, j, i % LANES]
+    return vectors

@@ -4,13 +4,15 @@ Signatures and meaning are those of `odalib.kernels.reference.annealing`, which 
 sparse rows, and all rows where no compiler was at hand.
 """
 
+from types import ModuleType
+from typing import Any
+
 import numpy as np
 
 from odalib.kernels.compiled import load
 from odalib.kernels.reference import annealing as reference
 from odalib.kernels.reference.annealing import (
     cell_axis_sums,
-    cell_sums,
     differs_from_own,
     gibbs_association,
     moved,
@@ -35,6 +37,7 @@ __all__ = [
     "gibbs_sums",
     "moved",
     "nearest",
+    "nearest_cells",
     "negative_divergence",
     "own_products",
     "row_hashes",
@@ -45,37 +48,48 @@ __all__ = [
 
 def gibbs_sums(rows, *arguments):
     """As `reference.gibbs_sums`."""
-    kernels = compiled if _is_served(rows) else reference
-    return kernels.gibbs_sums(rows, *arguments)
+    return _serving(rows).gibbs_sums(rows, *arguments)
+
+
+def cell_sums(rows, *arguments):
+    """As `reference.cell_sums`."""
+    return _serving(rows).cell_sums(rows, *arguments)
 
 
 def nearest(rows, *arguments):
     """As `reference.nearest`."""
-    kernels = compiled if _is_served(rows) else reference
-    return kernels.nearest(rows, *arguments)
+    return _serving(rows).nearest(rows, *arguments)
+
+
+def nearest_cells(rows, *arguments):
+    """As `reference.nearest_cells`."""
+    return _serving(rows).nearest_cells(rows, *arguments)
 
 
 def follow(rows, row_weights, starts, steps, points, weights, divergence, *others):
     """As `reference.follow`."""
     arguments = rows, row_weights, starts, steps, points, weights
-    formula = divergence.formula if _is_served(rows) else None
-    one_by_one = len(starts) == len(row_weights)
-    if formula == "squared_euclidean" and not one_by_one:
-        return compiled.follow_batches(*arguments, *others)
-    if formula is None or not one_by_one:
+    kernels, formula = _serving(rows), divergence.formula
+    if kernels is reference or formula is None:
         return reference.follow(*arguments, divergence, *others, sums=gibbs_sums)
-    precision = getattr(divergence, "precision", None)
-    return compiled.follow_rows(*arguments, formula, precision, *others)
+    if len(starts) == len(row_weights):
+        precision = getattr(divergence, "precision", None)
+        return kernels.follow_rows(*arguments, formula, precision, *others)
+    if formula == "squared_euclidean":
+        return kernels.follow_batches(*arguments, *others)
+    return reference.follow(*arguments, divergence, *others, sums=gibbs_sums)
 
 
 def row_hashes(rows, starts, salts):
     """As `reference.hashes.row_hashes`."""
-    if not _is_served(rows):
-        return reference_hashes(rows, starts, salts)
-    return compiled.row_hashes(rows, starts, salts)
+    kernels = _serving(rows)
+    hashes = reference_hashes if kernels is reference else kernels.row_hashes
+    return hashes(rows, starts, salts)
 
 
-def _is_served(rows):
-    """Whether compiled kernels take such rows."""
+def _serving(rows: Any) -> ModuleType:
+    """Kernels that serve rows of this kind."""
     is_dense = isinstance(rows, np.ndarray) and rows.flags.c_contiguous
-    return compiled is not None and is_dense and rows.dtype == np.float64
+    if compiled is None or not is_dense or rows.dtype != np.float64:
+        return reference
+    return compiled

@@ -50,6 +50,23 @@ static void odalib_associate(
     }
 }
 
+/* Multiply associations by factors of their rows, or of their own where each is K x n,
+   and add up what they come to. */
+ODALIB_CLONES
+static void odalib_weighted(
+    double *ODALIB_RESTRICT values, const double *ODALIB_RESTRICT factors, int each,
+    double *ODALIB_RESTRICT mass, ptrdiff_t K, ptrdiff_t n)
+{
+    ptrdiff_t i, j;
+    for (i = 0; i < K; i++) {
+        double *ODALIB_RESTRICT own = values + i * n;
+        const double *ODALIB_RESTRICT by = each ? factors + i * n : factors;
+        for (j = 0; j < n; j++)
+            own[j] *= by[j];
+        mass[i] += odalib_total(own, n);
+    }
+}
+
 /* First codevector of the largest value of every row. */
 ODALIB_CLONES
 static void odalib_first_largest(
@@ -142,6 +159,27 @@ static void odalib_centre(
     ptrdiff_t i;
     for (i = 0; i < K; i++) {
         centre[i] = odalib_dot(covectors + i * d, points + i * d, d);
+    }
+}
+
+/* Add rows to the sums of their cells.
+
+   labels  n
+   weight, total  K and K x d; changed
+*/
+ODALIB_CLONES
+static void odalib_cell_sums(
+    const double *ODALIB_RESTRICT rows, const double *ODALIB_RESTRICT row_weights,
+    const int64_t *ODALIB_RESTRICT labels, double *ODALIB_RESTRICT weight,
+    double *ODALIB_RESTRICT total, ptrdiff_t n, ptrdiff_t d)
+{
+    ptrdiff_t i, j;
+    for (i = 0; i < n; i++) {
+        const double *row = rows + i * d;
+        double *ODALIB_RESTRICT sum = total + labels[i] * d, share = row_weights[i];
+        weight[labels[i]] += share;
+        for (j = 0; j < d; j++)
+            sum[j] += share * row[j];
     }
 }
 

@@ -185,4 +185,32 @@ static void odalib_screened_sums(
     }
 }
 
+/* Nearest codevector of n rows, the first of several, and its logit; parameters as those
+   of odalib_screened_sums, and margin that of the largest alone. */
+ODALIB_CLONES
+static void odalib_screened_nearest(
+    float *ODALIB_RESTRICT products, const float *ODALIB_RESTRICT narrow_biases,
+    float margin, const double *ODALIB_RESTRICT planes, double scale,
+    const double *ODALIB_RESTRICT biases, const double *ODALIB_RESTRICT rows,
+    ptrdiff_t *ODALIB_RESTRICT chosen, int64_t *ODALIB_RESTRICT labels,
+    double *ODALIB_RESTRICT largest, ptrdiff_t K, ptrdiff_t n, ptrdiff_t d)
+{
+    ptrdiff_t j, c;
+    for (j = 0; j < n; j++) {
+        float *own = products + j * K;
+        float bound = odalib_biased(own, narrow_biases, K) - margin;
+        ptrdiff_t count = odalib_choose(own, bound, chosen, K);
+        largest[j] = -INFINITY;
+        labels[j] = 0;
+        for (c = 0; c < count; c++) {
+            double logit = scale * odalib_dot(planes + chosen[c] * d, rows + j * d, d) +
+                           biases[chosen[c]];
+            if (logit > largest[j]) {
+                largest[j] = logit;
+                labels[j] = (int64_t)chosen[c];
+            }
+        }
+    }
+}
+
 #endif

@@ -3,15 +3,22 @@
 cdef extern from "annealing_core.h" nogil:
     void odalib_associate(double*, const double*, double*, double*, double*, double*,
                           Py_ssize_t, Py_ssize_t)
+    void odalib_weighted(double*, const double*, int, double*, Py_ssize_t, Py_ssize_t)
     void odalib_first_largest(const double*, int64_t*, double*, Py_ssize_t, Py_ssize_t)
     void odalib_biases(const double*, const double*, double, double*,
                        Py_ssize_t, Py_ssize_t)
     void odalib_step(double*, double*, double*, double*, double, double,
                      Py_ssize_t, Py_ssize_t)
     void odalib_about(const double*, double*, double*, Py_ssize_t, Py_ssize_t)
+    void odalib_cell_sums(const double*, const double*, const int64_t*, double*,
+                          double*, Py_ssize_t, Py_ssize_t)
     void odalib_centre(const double*, const double*, double*, Py_ssize_t, Py_ssize_t)
 
 cdef extern from "screening_core.h" nogil:
+    void odalib_screened_nearest(
+        float*, const float*, float, const double*, double, const double*,
+        const double*, Py_ssize_t*, int64_t*, double*, Py_ssize_t, Py_ssize_t,
+        Py_ssize_t)
     double ODALIB_CUT
     double odalib_longest(const double*, Py_ssize_t, Py_ssize_t)
     void odalib_narrowed(const double*, double, float*, Py_ssize_t)
@@ -28,7 +35,7 @@ cdef enum:
     # Numbers in a tile of codevectors by rows: half a megabyte, for the second cache.
     TILE = 65536
     LEAST_ROWS = 64
-    MOST_ROWS = 1024
+    MOST_ROWS = 256
     # Rows of LONG entries or more are screened against MANY codevectors or more, where
     # of the first PROBE rows of a tile one codevector in FEW or less is near.
     LONG = 32
@@ -171,13 +178,11 @@ cdef bint add_screened(Codes* codes, Sums* sums, const double* rows,
                        Py_ssize_t n) noexcept nogil:
     """As `add_tile`, where few codevectors are near a row; whether they are."""
     cdef Py_ssize_t K = codes.K, d = codes.d, probe = min(n, <Py_ssize_t>PROBE)
-    cdef double longest = odalib_longest(rows, n, d)
-    cdef double alpha = codes.scale * codes.longest * longest
+    cdef double alpha = screening_scale(codes, sums, rows, n)
     cdef double error = odalib_screening_error(alpha, codes.biases, K, d)
     cdef float margin = <float>(1.000001 * (ODALIB_CUT + 2.0 * error))
     if not error < LARGEST_LOGIT:
         return False
-    odalib_narrowed(rows, longest or 1.0, sums.rows_32, n * d)
     narrow_products(codes, alpha, sums.rows_32, sums.values_32, probe)
     if FEW * odalib_count_candidates(sums.values_32, codes.biases_32, margin, K,
                                      probe) > K * probe:
@@ -190,6 +195,34 @@ cdef bint add_screened(Codes* codes, Sums* sums, const double* rows,
         codes.biases, rows, row_weights, sums.weight, sums.total, sums.axis, sums.kind,
         by_row if sums.kind == 1 else sums.covectors, sums.centre, sums.points, sums.work, sums.chosen, sums.largest, sums.norm, K, n, d)
     return True
+
+
+cdef double screening_scale(Codes* codes, Sums* sums, const double* rows,
+                            Py_ssize_t n) noexcept nogil:
+    """Scale of products of rows in single precision, which are set."""
+    cdef double longest = odalib_longest(rows, n, codes.d)
+    odalib_narrowed(rows, longest or 1.0, sums.rows_32, n * codes.d)
+    return codes.scale * codes.longest * longest
+
+
+cdef void find_nearest(Codes* codes, Sums* sums, const double* rows, int64_t* labels,
+                       double* largest, Py_ssize_t n) noexcept nogil:
+    """First codevector of the largest logit of every row of a tile, and that logit."""
+    cdef Py_ssize_t K = codes.K, d = codes.d
+    cdef double alpha, error
+    if codes.planes_32 != NULL:
+        alpha = screening_scale(codes, sums, rows, n)
+        error = odalib_screening_error(alpha, codes.biases, K, d)
+        if error < LARGEST_LOGIT:
+            narrow_products(codes, alpha, sums.rows_32, sums.values_32, n)
+            odalib_screened_nearest(
+                sums.values_32, codes.biases_32, <float>(2.000002 * error),
+                codes.planes, codes.scale, codes.biases, rows, sums.chosen, labels,
+                largest, K, n, d)
+            return
+    fill(sums.values, codes.biases, 1.0, K, n)
+    add_products(codes.planes, codes.scale, rows, sums.values, K, n, d)
+    odalib_first_largest(sums.values, labels, largest, K, n)
 
 
 cdef void narrow_products(Codes* codes, double alpha, float* rows, float* values,
@@ -205,24 +238,16 @@ cdef void add_all(Codes* codes, Sums* sums, const double* rows,
                   const double* row_weights, const double* by_row,
                   Py_ssize_t n) noexcept nogil:
     """As `add_tile`, with all associations."""
-    cdef Py_ssize_t K = codes.K, d = codes.d, i, j
+    cdef Py_ssize_t K = codes.K, d = codes.d
     fill(sums.values, codes.biases, 1.0, K, n)
     add_products(codes.planes, codes.scale, rows, sums.values, K, n, d)
     odalib_associate(sums.values, row_weights, sums.largest, sums.work, sums.norm,
                      sums.weight, K, n)
     add_sums(sums.values, rows, sums.total, K, n, d)
-    if sums.kind == 1:
-        for i in range(K):
-            for j in range(n):
-                sums.values[i * n + j] *= by_row[j]
-    elif sums.kind == 2:
+    if sums.kind == 2:
         fill(sums.factors, sums.centre, -1.0, K, n)
         add_products(sums.covectors, 1.0, rows, sums.factors, K, n, d)
-        for i in range(K):
-            for j in range(n):
-                sums.values[i * n + j] *= sums.factors[i * n + j]
     if sums.kind:
-        for i in range(K):
-            for j in range(n):
-                sums.mass[i] += sums.values[i * n + j]
+        odalib_weighted(sums.values, by_row if sums.kind == 1 else sums.factors,
+                        sums.kind == 2, sums.mass, K, n)
         add_sums(sums.values, rows, sums.axis, K, n, d)

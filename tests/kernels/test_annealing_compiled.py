@@ -87,6 +87,86 @@ def test_nearest(shape):
     np.testing.assert_allclose(affinity, expected[1], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [*SHAPES, (16, 32, 300), (90, 70, 270)], ids=str)
+@pytest.mark.parametrize("spread", [1e-120, 1.0, 1e120])
+def test_cells_of_the_nearest(shape, spread):
+    rows, weights, points, *_ = problem(shape, 3, spread=spread)
+    planes, offsets = 2.0 * points, (points**2).sum(axis=1)
+    found = serving.nearest_cells(rows, weights, planes, offsets)
+    expected = reference.nearest_cells(rows, weights, planes, offsets)
+    np.testing.assert_array_equal(found[0], expected[0])
+    for one, other in zip(found[1:], expected[1:], strict=True):
+        scale = np.abs(other).max()
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12 * scale)
+
+
+def test_single_precision_decides_nothing():
+    """Codevectors that it cannot tell apart, and a far row among others."""
+    random = np.random.default_rng(4)
+    points = np.repeat(random.normal(size=(20, 40)), 2, axis=0)
+    points[1::2, 0] += 1e-9
+    rows = points[random.integers(40, size=500)] + 1e-12 * random.normal(size=(500, 40))
+    rows[7] *= 1e4
+    offsets = (points**2).sum(axis=1)
+    # In extended precision, since the two of a pair are 1e-9 apart.
+    distance = (np.longdouble(rows)[:, np.newaxis] - np.longdouble(points)) ** 2
+    expected = distance.sum(axis=2).argmin(axis=1)
+    labels, _ = serving.nearest(rows, 2.0 * points, offsets)
+    near = np.abs(rows - points[labels]).max(axis=1)
+    best = np.abs(rows - points[expected]).max(axis=1)
+    # What rounding of squares in double precision leaves undecided: 1e-8.
+    np.testing.assert_allclose(near[near < 1.0], best[near < 1.0], atol=1e-8)
+    assert labels[7] // 2 == expected[7] // 2
+
+
+@pytest.mark.parametrize("n_equal", [2, 40])
+def test_the_first_of_many_equal_codevectors(n_equal):
+    random = np.random.default_rng(5)
+    points = np.tile(random.normal(size=(2, 50)), (n_equal, 1))
+    labels, _ = serving.nearest(
+        random.normal(size=(100, 50)), points, 0.5 * (points**2).sum(axis=1)
+    )
+    assert set(labels) == {0, 1}
+
+
+def test_cells_that_do_not_exist_are_refused():
+    rows, ones = np.ones((3, 2)), np.ones(3)
+    for label in (-1, 2):
+        with pytest.raises((ValueError, IndexError)):
+            serving.cell_sums(rows, ones, np.array([0, 1, label]), 2)
+
+
+@given(
+    seed=st.integers(0, 2**16),
+    shape=st.tuples(st.integers(16, 60), st.integers(32, 80), st.integers(1, 400)),
+    gap=st.sampled_from([0.0, 1.0, 30.0]),
+    offset=st.sampled_from([0.0, 1e3]),
+    kind=st.sampled_from(["none", "rows", "covectors"]),
+)
+def test_sums_where_rows_are_screened(seed, shape, gap, offset, kind):
+    rows, weights, points, _, logs, beta, _ = problem(shape, seed)
+    points = (1.0 + gap) * points
+    rows += points[np.random.default_rng(seed).integers(len(points), size=len(rows))]
+    rows, points = rows + offset, points + offset
+    arguments = (
+        rows,
+        weights,
+        2.0 * points,
+        (points**2).sum(axis=1),
+        logs,
+        beta,
+        points,
+    )
+    multipliers = multipliers_of(kind, arguments, seed)
+    found = serving.gibbs_sums(*arguments, multipliers)
+    expected = reference.gibbs_sums(*arguments, multipliers)
+    # Products of numbers of this size round by as much as associations differ.
+    slack = 1e-13 * (1.0 + beta * np.abs(arguments[3]).max())
+    for one, other in zip(found, expected, strict=True):
+        scale = np.abs(other).max() + (offset + gap) ** 2
+        np.testing.assert_allclose(one, other, atol=100 * slack * scale)
+
+
 def test_the_first_of_equal_codevectors_is_nearest():
     rows = np.linspace(-2.0, 2.0, 50)[:, np.newaxis]
     points = np.array([[1.0], [-1.0], [1.0], [-1.0]])

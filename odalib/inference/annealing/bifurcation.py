@@ -112,7 +112,7 @@ def normalise(divergence, codebook, axis_sums, weight):
     vectors = axis_sums / np.where(weight > 0, weight, 1.0)[:, np.newaxis]
     # Squares of sums that are squares already overflow where the data do not.
     scale = np.abs(vectors).max(axis=1, keepdims=True)
-    vectors = np.divide(vectors, scale, out=np.zeros_like(vectors), where=scale > 0)
+    vectors /= np.where(scale > 0, scale, 1.0)
     curvature = divergence.hessian_product(codebook.inside(divergence), vectors)
     length = np.sqrt(np.einsum("ij,ij->i", vectors, curvature))[:, np.newaxis]
     directions = np.divide(

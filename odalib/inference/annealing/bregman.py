@@ -7,6 +7,8 @@ the distortion by ``a phi(mu_a) + b phi(mu_b) - (a + b) phi(mu_ab)``: nothing el
 in the annealing code depends on which divergence it serves.
 """
 
+from typing import ClassVar
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -44,7 +46,7 @@ class BregmanDivergence:
     translation_invariant = False
     lower, upper = -np.inf, np.inf
     n_hidden = 0
-    formula = None
+    formula: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from odalib.inference.annealing.rows import scatter_add
 from odalib.kernels import annealing as kernels
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Codebook",
     "Moments",
     "assign",
+    "assign_and_collect",
     "block_moments",
     "cells_of_block",
     "collect_cells",
@@ -63,6 +65,12 @@ class Codebook:
 
     def __getstate__(self):
         return {k: v for k, v in self.__dict__.items() if k != "_by_group"}
+
+    @property
+    def log_weights(self):
+        """``log rho_i``; minus infinity where no row is associated at all."""
+        weights = self.weights
+        return np.log(weights, out=np.full(len(self), -np.inf), where=weights > 0)
 
     @property
     def width(self):
@@ -198,7 +206,7 @@ def block_moments(divergence, codebook, temperature):
         codevectors of the group, and their moments as a tuple.
     """
     gradients, offsets = codebook.planes(divergence)
-    log_weights = np.log(codebook.weights)
+    log_weights = codebook.log_weights
 
     def moments(block, row_weights, multipliers, group):
         members = codebook.members(group)
@@ -236,14 +244,40 @@ def assign(rows, divergence, codebook, planes=None):
         ``phi(x) - d(x, mu_label)``.
     """
     gradients, offsets = planes or codebook.planes(divergence)
+    labels, affinity = np.empty(rows.n_rows, dtype=np.int64), np.empty(rows.n_rows)
 
     def on_block(block, span):
         members = codebook.members(rows.group(span))
-        labels, affinity = kernels.nearest(block, gradients[members], offsets[members])
-        return labels if isinstance(members, slice) else members[labels], affinity
+        own, affinity[span] = kernels.nearest(
+            block, gradients[members], offsets[members]
+        )
+        labels[span] = own if isinstance(members, slice) else members[own]
 
-    labels, affinity = zip(*rows.map(on_block, codebook.width), strict=True)
-    return np.concatenate(labels), np.concatenate(affinity)
+    rows.map(on_block, codebook.width)
+    return labels, affinity
+
+
+def assign_and_collect(rows, divergence, codebook):
+    """Labels and affinities as of `assign`, and the sums of the cells they make.
+
+    Returns
+    -------
+    labels, affinity : arrays of shape (n,)
+    cells : CellSums
+    """
+    gradients, offsets = codebook.planes(divergence)
+    labels, affinity = np.empty(rows.n_rows, dtype=np.int64), np.empty(rows.n_rows)
+
+    def on_block(block, span):
+        members = codebook.members(rows.group(span))
+        own, affinity[span], *sums = kernels.nearest_cells(
+            block, rows.row_weights[span], gradients[members], offsets[members]
+        )
+        labels[span] = own if isinstance(members, slice) else members[own]
+        return members, tuple(sums)
+
+    parts = rows.map(on_block, codebook.width)
+    return labels, affinity, CellSums(*scatter_add(parts, len(codebook)))
 
 
 def collect_cells(rows, labels, n_codevectors):

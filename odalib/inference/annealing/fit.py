@@ -27,7 +27,10 @@ SAMPLE_SIZE = 10_000
 COOL_LEVELS, COOL_FACTOR = 4, 0.5
 # Hard assignment steps on the sample, and on all rows after it; of fits that are not
 # to be thorough, and of those whose cells will have children, which count.
-HARD_STEPS, FULL_STEPS, QUICK_STEPS, INNER_STEPS = 300, 100, 5, 1
+HARD_STEPS, FULL_STEPS, QUICK_STEPS, INNER_STEPS = 300, 300, 5, 1
+# Of the tolerance, what all rows are held to after a sample: where they have no
+# clusters, the distortion falls slowly and for long.
+FULL_TOL = 0.15
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,8 @@ def _refine(whole, problem, partition, settings, solution, axis):
         # Until no row moves: then every codevector is nearest to some row.
         partition = harden(problem, partition.codebook, wanted, HARD_STEPS, 0.0)
     else:
-        partition = harden(whole, partition.codebook, wanted, FULL_STEPS, tol)
+        full_tol = FULL_TOL * tol
+        partition = harden(whole, partition.codebook, wanted, FULL_STEPS, full_tol)
     n_steps += partition.n_steps
     stop_reason = "plateau" if settings.choose else "n_clusters"
     if len(partition.codebook) < wanted:

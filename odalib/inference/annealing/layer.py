@@ -200,7 +200,10 @@ class Layer:
         multipliers = self.covectors
         if multipliers is None:
             multipliers = 2.0 * row_uniforms(rows, self.settings.seed, starts) - 1.0
-        codebook, age, axis, mass = follow_batches(
+        sums = None
+        if np.ndim(self.axis_sums) > 0:
+            sums = self.axis_sums, self.axis_weight
+        codebook, age, (axis, mass) = follow_batches(
             rows,
             batch.weights,
             starts,
@@ -210,8 +213,7 @@ class Layer:
             self.age,
             self.settings.memory,
             multipliers,
-            self.axis_sums,
-            self.axis_weight,
+            sums,
         )
         return self._observe(
             len(batch),

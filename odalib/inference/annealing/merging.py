@@ -95,7 +95,9 @@ def distortion_rise(codebook, divergence):
 def _all_rises(points, weights, divergence):
     """Rises of all pairs, a few codevectors at a time."""
     n_codevectors = len(points)
-    step = max(1, PAIR_ELEMENTS // points.size)
+    # Where phi is quadratic, no work array is over features.
+    size = n_codevectors if divergence.translation_invariant else points.size
+    step = max(1, PAIR_ELEMENTS // size)
     starts = range(0, n_codevectors, step)
     return np.concatenate(
         [

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import xlogy
 
 from odalib.inference.annealing.codebook import Codebook
 from odalib.inference.annealing.local.base import Partition
@@ -48,7 +49,7 @@ def describe_level(temperature, codebook, divergence, moments, total_phi, n_pass
     linear = np.einsum("ij,ij->", gradients, moments.total)
     distortion = (total_phi + offsets @ moments.weight - linear) / weight
     free_energy = (total_phi - temperature * moments.log_normaliser) / weight
-    prior = moments.weight @ np.log(codebook.weights) / weight
+    prior = xlogy(moments.weight, codebook.weights).sum() / weight
     return Level(
         temperature=float(temperature),
         codebook=codebook,

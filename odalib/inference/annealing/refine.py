@@ -9,7 +9,7 @@ from odalib.inference.annealing.bifurcation import cell_axes, split
 from odalib.inference.annealing.codebook import (
     CellSums,
     Codebook,
-    assign,
+    assign_and_collect,
     collect_cells,
 )
 from odalib.inference.annealing.merging import merge_down
@@ -66,8 +66,9 @@ def harden(problem, codebook, n_codevectors, max_steps, tol):
     distortion, converged, n_steps = np.inf, False, 0
     while n_steps < max_steps and not converged:
         previous = distortion
-        labels, affinity = assign(problem.rows, problem.divergence, codebook)
-        cells = collect_cells(problem.rows, labels, len(codebook))
+        labels, affinity, cells = assign_and_collect(
+            problem.rows, problem.divergence, codebook
+        )
         used = cells.weight > 0
         if used.sum() < n_codevectors or not used.all():
             labels = _refill(problem, codebook, labels, affinity, used, n_codevectors)

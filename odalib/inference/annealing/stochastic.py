@@ -89,8 +89,7 @@ def follow_batches(
     age,
     memory=None,
     multipliers=None,
-    axis=0.0,
-    mass=0.0,
+    sums=None,
 ):
     """Move a codebook by batch after batch of rows that are all alike.
 
@@ -104,19 +103,23 @@ def follow_batches(
         See `step_size`.
     multipliers : array of shape (n,) or (K, d), default=None
         As for `collect_moments`.
-    axis, mass : arrays of shape (K, d) and (K,), default=0.0
-        Sums so far, see `kernels.follow`.
+    sums : tuple of arrays of shape (K, d) and (K,), default=None
+        Axis sums and mass so far, see `kernels.follow`; None for zeros.
 
     Returns
     -------
     codebook : Codebook
     age : float
-    axis, mass : arrays of shape (K, d) and (K,)
-        Sums up to here, the same bits however the batches are cut into calls.
+    sums : tuple of arrays of shape (K, d) and (K,)
+        Up to here, the same bits however the batches are cut into calls.
     """
-    weights = np.add.reduceat(row_weights, starts)
+    weights = row_weights
+    if len(starts) < len(row_weights):
+        weights = np.add.reduceat(row_weights, starts)
     ages = np.cumsum(np.append(age, weights))
-    points, weights, axis, mass = kernels.follow(
+    if sums is None:
+        sums = np.zeros_like(codebook.points), np.zeros_like(codebook.weights)
+    points, weights, *sums = kernels.follow(
         rows,
         row_weights,
         starts,
@@ -126,10 +129,9 @@ def follow_batches(
         divergence,
         1.0 / temperature,
         multipliers,
-        np.zeros_like(codebook.points) + axis,
-        np.zeros_like(codebook.weights) + mass,
+        *sums,
     )
-    return codebook.moved(points, weights), float(ages[-1]), axis, mass
+    return codebook.moved(points, weights), float(ages[-1]), tuple(sums)
 
 
 def _by_group(of_block, block, row_weights, multipliers, groups):
@@ -167,7 +169,7 @@ def stochastic_pass(problem, codebook, temperature, batch_size, age):
     for start in range(0, rows.n_rows, size):
         span = slice(start, min(start + size, rows.n_rows))
         weights = rows.row_weights[span]
-        codebook, age, _, _ = follow_batches(
+        codebook, age, _ = follow_batches(
             rows.select(span),
             weights,
             np.arange(0, len(weights), batch_size),

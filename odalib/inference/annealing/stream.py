@@ -181,4 +181,6 @@ def restart(state, model, settings, batch=None, n_jobs=1):
 
 def running_sum(start, weights):
     """Sum in the order of the weights, which does not depend on how they are cut."""
-    return float(np.cumsum(np.append(start, weights))[-1])
+    sums = np.empty(len(weights) + 1)
+    sums[0], sums[1:] = start, weights
+    return float(np.add.accumulate(sums, out=sums)[-1])

@@ -22,6 +22,7 @@ __all__ = [
     "gibbs_sums",
     "moved",
     "nearest",
+    "nearest_cells",
     "negative_divergence",
     "own_products",
     "tangent_planes",
@@ -292,6 +293,12 @@ def nearest(rows, gradients, offsets):
     values -= offsets
     labels = values.argmax(axis=1)
     return labels, values[np.arange(len(labels)), labels]
+
+
+def nearest_cells(rows, row_weights, gradients, offsets):
+    """As `nearest`, and as `cell_sums` of the cells that they make."""
+    labels, value = nearest(rows, gradients, offsets)
+    return labels, value, *cell_sums(rows, row_weights, labels, len(offsets))
 
 
 def own_products(rows, vectors, labels):
