@@ -11,9 +11,10 @@ from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.census import Census
 from odalib.inference.annealing.closing import class_weights, classes_with_leaves
 from odalib.inference.annealing.codebook import Codebook, collect_cells
+from odalib.inference.annealing.descent import nearest_child, nearest_of_group
 from odalib.inference.annealing.fit import anneal, finish_on
 from odalib.inference.annealing.groups import group_codes, parents_of
-from odalib.inference.annealing.layer import Layer, nearest_child, nearest_of_group
+from odalib.inference.annealing.layer import Layer
 from odalib.inference.annealing.local.base import Partition
 from odalib.inference.annealing.rows import RowBlocks
 from odalib.inference.annealing.schedule import OPEN_NUMBER, Settings

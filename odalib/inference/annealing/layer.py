@@ -7,7 +7,8 @@ import numpy as np
 from odalib.inference.annealing.bifurcation import covectors_of, normalise, split
 from odalib.inference.annealing.census import Census
 from odalib.inference.annealing.closing import leaves_that_stay
-from odalib.inference.annealing.codebook import Codebook, assign, collect_cells
+from odalib.inference.annealing.codebook import Codebook, collect_cells
+from odalib.inference.annealing.descent import nearest_child, nearest_of_group
 from odalib.inference.annealing.draws import row_uniforms
 from odalib.inference.annealing.fit import Solution
 from odalib.inference.annealing.groups import (
@@ -385,48 +386,3 @@ class Layer:
         merged, groups = merge_close(codebook, divergence, threshold)
         lineage = merged_into(groups) if len(merged) < len(groups) else None
         return merged, lineage
-
-
-def nearest_child(rows, partition, parents, n_jobs=1):
-    """Nearest codevector of every row among the children of its cell, shape (n,).
-
-    Parameters
-    ----------
-    rows : array or CSR matrix of shape (n, d)
-        The shift of the partition is still to be subtracted.
-    partition : Partition
-    parents : array of int of shape (n,) or None
-    n_jobs : int
-    """
-    codebook = partition.codebook
-    if parents is not None:
-        codebook = replace(codebook, groups=parents_of(codebook.groups))
-    return _nearest(rows, replace(partition, codebook=codebook), parents, n_jobs)
-
-
-def nearest_of_group(rows, partition, groups, labels, n_jobs=1):
-    """Nearest codevector of its group for every row, or -1 where that has none.
-
-    Parameters
-    ----------
-    rows : array or CSR matrix of shape (n, d)
-        The shift of the partition is still to be subtracted.
-    partition : Partition
-    groups : array of int of shape (n,) or None
-    labels : array of int of shape (n,)
-        Nearest of all that the row may descend to.
-    n_jobs : int
-    """
-    if groups is None:
-        return labels
-    own = np.full(len(groups), -1)
-    met = np.flatnonzero(np.isin(groups, partition.codebook.groups))
-    if len(met):
-        own[met] = _nearest(rows[met], partition, groups[met], n_jobs)
-    return own
-
-
-def _nearest(rows, partition, groups, n_jobs):
-    blocks = RowBlocks(rows, np.ones(rows.shape[0]), partition.shift, n_jobs, groups)
-    labels, _ = assign(blocks, partition.divergence, partition.codebook)
-    return blocks.restore(labels)

@@ -78,7 +78,8 @@ def merge_down(codebook, divergence, n_codevectors):
             return _all_rises(points, weights, divergence)
         return _rises(points, weights, divergence, [index])[0]
 
-    return _agglomerate(codebook, costs, n_left=n_codevectors)
+    joined = _joined_rises if divergence.translation_invariant else None
+    return _agglomerate(codebook, costs, n_left=n_codevectors, joined=joined)
 
 
 def distortion_rise(codebook, divergence):
@@ -122,6 +123,16 @@ def _rises(points, weights, divergence, indices):
     return own[indices, np.newaxis] + own - sums * at_merged
 
 
+def _joined_rises(weights, first, second, of_first, of_second, between):
+    """Rises of the pairs of two that have become one, where phi is quadratic.
+
+    Lance and Williams' formula for Ward's rule: for weights a, b, c of the two and of a
+    third, ``((a + c) r_ac + (b + c) r_bc - c r_ab) / (a + b + c)``.
+    """
+    sums = (first + weights) * of_first + (second + weights) * of_second
+    return (sums - weights * between) / (first + second + weights)
+
+
 def _quadratic(points, divergence, indices):
     """``d(mu_j, mu_i)`` for rows i, where phi is quadratic."""
     values = divergence.phi(points)
@@ -130,12 +141,12 @@ def _quadratic(points, divergence, indices):
     return values + offsets[:, np.newaxis] - gradients @ points.T
 
 
-def _agglomerate(codebook, costs, *, threshold=np.inf, n_left=1):
+def _agglomerate(codebook, costs, *, threshold=np.inf, n_left=1, joined=None):
     """Merge the cheapest pair until none costs less, or ``n_left`` are left."""
     into = np.arange(len(codebook))
     if len(codebook) <= n_left:
         return codebook, into
-    pairs = Pairs(codebook, costs)
+    pairs = Pairs(codebook, costs, joined)
     while pairs.n_left > n_left:
         kept, gone, cost = pairs.cheapest()
         if not cost < threshold:

@@ -17,6 +17,10 @@ class Pairs:
     costs : callable
         ``costs(points, weights, mean)`` gives the costs of all pairs, and with the
         index of one codevector those of its pairs.
+    joined : callable, default=None
+        ``joined(weights, first, second, of_first, of_second, between)`` gives the costs
+        of the pairs of two codevectors that have become one, from their weights, the
+        costs of the pairs of either, and that of themselves. None asks ``costs``.
 
     Attributes
     ----------
@@ -27,12 +31,13 @@ class Pairs:
     n_left : int
     """
 
-    def __init__(self, codebook, costs):
+    def __init__(self, codebook, costs, joined=None):
         n_codevectors = len(codebook)
         self.points, self.weights = codebook.points.copy(), codebook.weights.copy()
         self.alive = np.ones(n_codevectors, dtype=bool)
         self.n_left = n_codevectors
-        self._costs, self._mean = costs, codebook.weights @ codebook.points
+        self._costs, self._joined = costs, joined
+        self._mean = codebook.weights @ codebook.points
         groups = codebook.groups
         if groups is None:
             groups = np.zeros(n_codevectors, dtype=int)
@@ -59,20 +64,29 @@ class Pairs:
 
     def merge(self, kept, gone):
         """Merge the second of a pair into the first."""
-        weight = self.weights[kept] + self.weights[gone]
-        self.points[kept] = (
-            self.weights[kept] * self.points[kept]
-            + self.weights[gone] * self.points[gone]
-        ) / weight
-        self.weights[kept], self.weights[gone] = weight, 0.0
-        self.alive[gone] = False
-        self._least[gone] = np.inf
-        self.n_left -= 1
+        first, second = self.weights[kept], self.weights[gone]
         group = self._group[kept]
         own, table = self._members[group], self._tables[group]
         here, there = self._place[kept], self._place[gone]
+        if self._joined is not None:
+            row = self._joined(
+                self.weights[own],
+                first,
+                second,
+                table[here],
+                table[there],
+                table[here, there],
+            )
+        self.points[kept] = (first * self.points[kept] + second * self.points[gone]) / (
+            first + second
+        )
+        self.weights[kept], self.weights[gone] = first + second, 0.0
+        self.alive[gone] = False
+        self._least[gone] = np.inf
+        self.n_left -= 1
         table[there] = table[:, there] = np.inf
-        row = self._costs(self.points[own], self.weights[own], self._mean, here)
+        if self._joined is None:
+            row = self._costs(self.points[own], self.weights[own], self._mean, here)
         row[~self.alive[own]] = row[here] = np.inf
         table[here] = table[:, here] = row
         old = self._partner[own]
