@@ -29,6 +29,7 @@ from odalib.inference.annealing.groups import MAX_CLASSES
 from odalib.inference.annealing.local.class_vote import ClassVote
 from odalib.inference.annealing.local.voting import (
     class_log_probabilities,
+    class_probabilities,
     explain_votes,
 )
 
@@ -349,8 +350,8 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         labels : ndarray of shape (n_samples,)
             Of ``classes_``.
         """
-        log_probabilities = self._on_rows(X, self._class_log_probabilities)
-        return self.classes_[log_probabilities.argmax(axis=1)]
+        probabilities = self._on_rows(X, self._class_probabilities)
+        return self.classes_[probabilities.argmax(axis=0)]
 
     def predict_proba(self, X):
         """Probability of every class.
@@ -365,7 +366,8 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
             In the dtype of X, columns in the order of ``classes_``. The votes of W rows
             are trusted with ``W / (W + 1)``, so that none is zero.
         """
-        return np.exp(self.predict_log_proba(X))
+        probabilities = self._on_rows(X, self._class_probabilities)
+        return np.ascontiguousarray(probabilities.T)
 
     def predict_log_proba(self, X):
         """Logarithm of `predict_proba`, without loss where that underflows.
@@ -450,6 +452,14 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         """Log probabilities in the order of ``classes_`` and the dtype of X."""
         values = class_log_probabilities(tree, X, len(self._labels), n_jobs)
         return values[:, np.argsort(self._labels)].astype(X.dtype)
+
+    def _class_probabilities(self, tree, X, n_jobs):
+        """Probabilities in the dtype of X, (n_classes, n) in the order of classes."""
+        values = class_probabilities(tree, X, len(self._labels), n_jobs)
+        order = np.argsort(self._labels)
+        if (np.diff(order) != 1).any():
+            values = values[order]
+        return values.astype(X.dtype, copy=False)
 
     def _number_wanted(self):
         if self.n_codevectors is None:

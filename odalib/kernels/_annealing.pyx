@@ -50,6 +50,23 @@ FORMULAS = {
 }
 
 
+cdef check_shape(str name, tuple shape, tuple wanted):
+    """Refuse an array whose shape is not what it is to be."""
+    if shape != wanted:
+        raise ValueError(f"{name} has the shape {shape}; it must be {wanted}.")
+
+
+cdef check_multipliers(multipliers, Py_ssize_t K, Py_ssize_t n_rows, Py_ssize_t d):
+    """Kind of multipliers: 1 for one per row, 2 for covectors, 0 for None."""
+    if multipliers is None:
+        return 0
+    if multipliers.ndim == 1:
+        check_shape("multipliers", np.shape(multipliers), (n_rows,))
+    else:
+        check_shape("multipliers", np.shape(multipliers), (K, d))
+    return multipliers.ndim
+
+
 cdef check_sizes(Py_ssize_t K, Py_ssize_t n_rows, Py_ssize_t d):
     """Refuse nothing to sum over."""
     if K == 0 or n_rows == 0 or d == 0:
@@ -68,11 +85,15 @@ def gibbs_sums(const double[:, ::1] rows, const double[::1] row_weights,
     cdef const double[::1] biases = log_weights - inverse_temperature * offsets
     cdef Py_ssize_t K = planes.shape[0]
     check_sizes(K, n_rows, d)
+    check_shape("row_weights", (row_weights.shape[0],), (n_rows,))
+    check_shape("gradients", gradients.shape, (K, d))
+    check_shape("offsets", (biases.shape[0],), (K,))
+    check_shape("codevectors", codevectors.shape, (K, d))
     weight, total = np.zeros(K), np.zeros((K, d))
     axis, mass = np.zeros((K, d)), np.zeros(K)
     cdef double[:, ::1] total_view = total, axis_view = axis
     cdef double[::1] weight_view = weight, mass_view = mass
-    cdef int kind = 0 if multipliers is None else multipliers.ndim
+    cdef int kind = check_multipliers(multipliers, K, n_rows, d)
     cdef const double[::1] factors
     cdef const double[:, ::1] points = np.ascontiguousarray(codevectors)
     cdef Room room = Room(K, d, n_rows, kind)
@@ -103,18 +124,18 @@ def gibbs_sums(const double[:, ::1] rows, const double[::1] row_weights,
     return weight, total, log_normaliser, axis
 
 
-def nearest(rows, gradients, offsets):
+def nearest(rows, gradients, offsets, shift=None):
     """As `reference.nearest`."""
-    labels, largest, _, _ = _nearest(rows, None, gradients, offsets)
+    labels, largest, _, _ = _nearest(rows, None, gradients, offsets, shift)
     return labels, largest
 
 
 def nearest_cells(rows, row_weights, gradients, offsets):
     """As `reference.nearest_cells`."""
-    return _nearest(rows, row_weights, gradients, offsets)
+    return _nearest(rows, row_weights, gradients, offsets, None)
 
 
-def _nearest(const double[:, ::1] rows, row_weights, gradients, offsets):
+def _nearest(const double[:, ::1] rows, row_weights, gradients, offsets, shift):
     cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1]
     cdef const double[:, ::1] planes = np.ascontiguousarray(gradients)
     cdef const double[::1] biases = np.negative(offsets)
@@ -123,6 +144,12 @@ def _nearest(const double[:, ::1] rows, row_weights, gradients, offsets):
         raise ValueError(
             f"There are {K} codevectors and {d} features; both must be at least one."
         )
+    check_shape("gradients", gradients.shape, (K, d))
+    check_shape("offsets", (biases.shape[0],), (K,))
+    if row_weights is not None:
+        check_shape("row_weights", row_weights.shape, (n_rows,))
+    if shift is not None:
+        check_shape("shift", shift.shape, (d,))
     labels, largest = np.empty(n_rows, dtype=np.int64), np.empty(n_rows)
     weight, total = np.zeros(K), np.zeros((K, d))
     if n_rows == 0:
@@ -136,6 +163,12 @@ def _nearest(const double[:, ::1] rows, row_weights, gradients, offsets):
     cdef Codes* codes = &room.codes
     cdef Sums* sums = &room.sums
     cdef Py_ssize_t start = 0, n
+    cdef const double[::1] centre
+    if shift is not None and codes.scaled == NULL:
+        rows = np.subtract(rows, shift)
+    elif shift is not None:
+        centre = np.ascontiguousarray(shift, dtype=np.float64)
+        codes.centre = &centre[0]
     with nogil:
         set_codes(codes, &planes[0, 0], 1.0, &biases[0])
         while start < n_rows:
@@ -153,6 +186,8 @@ def cell_sums(const double[:, ::1] rows, const double[::1] row_weights,
               const int64_t[::1] labels, Py_ssize_t n_codevectors):
     """As `reference.cell_sums`."""
     cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1], i
+    check_shape("row_weights", (row_weights.shape[0],), (n_rows,))
+    check_shape("labels", (labels.shape[0],), (n_rows,))
     weight, total = np.zeros(n_codevectors), np.zeros((n_codevectors, d))
     cdef double[::1] weight_view = weight
     cdef double[:, ::1] total_view = total
@@ -194,13 +229,18 @@ def follow_batches(const double[:, ::1] rows, const double[::1] row_weights,
     """As `reference.follow`, of the squared Euclidean divergence."""
     cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1], K = len(weights)
     check_sizes(K, n_rows, d)
+    check_shape("row_weights", (row_weights.shape[0],), (n_rows,))
+    check_shape("steps", (steps.shape[0],), (len(starts),))
+    check_shape("points", points.shape, (K, d))
+    check_shape("axis", axis.shape, (K, d))
+    check_shape("mass", mass.shape, (K,))
     points, axis = np.array(points, order="C"), np.array(axis, order="C")
     weights, mass = np.array(weights), np.array(mass)
     cdef double[:, ::1] points_view = points, axis_view = axis
     cdef double[:, ::1] total = np.zeros((K, d))
     cdef double[::1] rho = weights, mass_view = mass
     cdef double[:, ::1] of_step = np.zeros((2, K)), logs = np.empty((2, K))
-    cdef int kind = 0 if multipliers is None else multipliers.ndim
+    cdef int kind = check_multipliers(multipliers, K, n_rows, d)
     cdef const double[::1] factors
     cdef Room room = Room(K, d, n_rows, kind)
     cdef Codes* codes = &room.codes
@@ -253,10 +293,15 @@ def follow_rows(const double[:, ::1] rows, const double[::1] row_weights, starts
     """
     cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1], K = len(weights)
     check_sizes(K, n_rows, d)
+    check_shape("row_weights", (row_weights.shape[0],), (n_rows,))
+    check_shape("steps", (steps.shape[0],), (len(starts),))
+    check_shape("points", points.shape, (K, d))
+    check_shape("axis", axis.shape, (K, d))
+    check_shape("mass", mass.shape, (K,))
     cdef bint is_square = formula == "squared_euclidean"
     cdef bint narrow = ODALIB_HAS_LANES and is_square and d <= NARROW
     cdef Py_ssize_t width = (K + LANES - 1) // LANES * LANES if narrow else K
-    cdef int kind = 0 if multipliers is None else multipliers.ndim
+    cdef int kind = check_multipliers(multipliers, K, n_rows, d)
     multipliers = None if kind == 0 else np.ascontiguousarray(multipliers)
     if narrow:
         points, axis = (

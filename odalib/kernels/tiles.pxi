@@ -14,6 +14,15 @@ cdef extern from "annealing_core.h" nogil:
                           double*, Py_ssize_t, Py_ssize_t)
     void odalib_centre(const double*, const double*, double*, Py_ssize_t, Py_ssize_t)
 
+cdef extern from "turned_core.h" nogil:
+    cdef enum:
+        TURNED "ODALIB_TILE"
+    void odalib_turn(const double*, const double*, double*, Py_ssize_t, Py_ssize_t)
+    void odalib_affinities(const double*, const double*, const double*, double*,
+                           Py_ssize_t, Py_ssize_t, Py_ssize_t)
+    void odalib_nearest(const double*, const double*, const double*, double*, double*,
+                        Py_ssize_t, Py_ssize_t)
+
 cdef extern from "screening_core.h" nogil:
     void odalib_screened_nearest(
         float*, const float*, float, const double*, double, const double*,
@@ -42,6 +51,9 @@ cdef enum:
     MANY = 16
     PROBE = 32
     FEW = 8
+    # Other rows of so many entries are turned in tiles that stay in the first cache;
+    # longer ones are left to BLAS.
+    WIDEST = 64
 
 # Beyond this, logits may overflow in single precision.
 cdef double LARGEST_LOGIT = 1e30
@@ -57,6 +69,11 @@ cdef struct Codes:
     float* planes_32
     float* biases_32
     double longest
+    # Planes times the scale, and room for rows that are turned; NULL where none are.
+    double* scaled
+    double* turned
+    # Subtracted from rows that are turned.
+    const double* centre
 
 cdef struct Sums:
     # Sums over rows, see `odalib_screened_sums`, and room to work in. Of axis, mass times
@@ -94,7 +111,11 @@ cdef class Room:
         cdef Py_ssize_t size = min(tile_rows(K), n_rows)
         cdef Py_ssize_t tables = 2 if kind == 2 else 1
         cdef bint screens = d >= LONG and K >= MANY
-        self.doubles = np.empty(tables * K * size + 2 * size + max(2 * K, size) + K)
+        cdef bint turns = d <= WIDEST and not screens
+        self.doubles = np.empty(
+            tables * K * size + 2 * size + max(2 * K, size) + K
+            + turns * (K * d + TURNED * d + d)
+        )
         self.chosen = np.empty(K, dtype=np.intp)
         self.sums.kind, self.sums.size = kind, size
         self.sums.covectors = NULL
@@ -107,6 +128,12 @@ cdef class Room:
         self.sums.chosen = &self.chosen[0]
         self.codes.K, self.codes.d = K, d
         self.codes.planes_32 = NULL
+        self.codes.scaled = NULL
+        if turns:
+            self.codes.scaled = self.sums.centre + K
+            self.codes.turned = self.codes.scaled + K * d
+            self.doubles[len(self.doubles) - d:] = 0.0
+            self.codes.centre = self.codes.turned + TURNED * d
         if screens:
             self.floats = np.empty(
                 K * d + K + size * d + size * K, dtype=np.float32
@@ -156,7 +183,11 @@ cdef void fill(double* values, const double* biases, double sign,
 cdef void set_codes(Codes* codes, const double* planes, double scale,
                     const double* biases) noexcept nogil:
     """Let rows be compared with a codebook."""
+    cdef Py_ssize_t i
     codes.planes, codes.scale, codes.biases = planes, scale, biases
+    if codes.scaled != NULL:
+        for i in range(codes.K * codes.d):
+            codes.scaled[i] = scale * planes[i]
     if codes.planes_32 != NULL:
         codes.longest = odalib_longest(planes, codes.K, codes.d)
         odalib_narrowed(planes, codes.longest or 1.0, codes.planes_32,
@@ -208,8 +239,21 @@ cdef double screening_scale(Codes* codes, Sums* sums, const double* rows,
 cdef void find_nearest(Codes* codes, Sums* sums, const double* rows, int64_t* labels,
                        double* largest, Py_ssize_t n) noexcept nogil:
     """First codevector of the largest logit of every row of a tile, and that logit."""
-    cdef Py_ssize_t K = codes.K, d = codes.d
+    cdef Py_ssize_t K = codes.K, d = codes.d, start = 0, i, m
     cdef double alpha, error
+    cdef double numbers[TURNED]
+    cdef double values[TURNED]
+    if codes.scaled != NULL:
+        while start < n:
+            m = min(n - start, <Py_ssize_t>TURNED)
+            odalib_turn(rows + start * d, codes.centre, codes.turned, m, d)
+            odalib_nearest(codes.turned, codes.scaled, codes.biases, numbers, values,
+                           K, d)
+            for i in range(m):
+                labels[start + i] = <int64_t>numbers[i]
+                largest[start + i] = values[i]
+            start += TURNED
+        return
     if codes.planes_32 != NULL:
         alpha = screening_scale(codes, sums, rows, n)
         error = odalib_screening_error(alpha, codes.biases, K, d)
@@ -220,9 +264,31 @@ cdef void find_nearest(Codes* codes, Sums* sums, const double* rows, int64_t* la
                 codes.planes, codes.scale, codes.biases, rows, sums.chosen, labels,
                 largest, K, n, d)
             return
-    fill(sums.values, codes.biases, 1.0, K, n)
-    add_products(codes.planes, codes.scale, rows, sums.values, K, n, d)
+    set_logits(codes, sums.values, rows, n)
     odalib_first_largest(sums.values, labels, largest, K, n)
+
+
+cdef void set_logits(Codes* codes, double* values, const double* rows, Py_ssize_t n
+                     ) noexcept nogil:
+    """Set values, K by n, to the logits of a tile of rows."""
+    cdef Py_ssize_t K = codes.K, d = codes.d, start = 0, i, j
+    cdef double part[TURNED]
+    if codes.scaled == NULL:
+        fill(values, codes.biases, 1.0, K, n)
+        add_products(codes.planes, codes.scale, rows, values, K, n, d)
+        return
+    while start + TURNED <= n:
+        odalib_turn(rows + start * d, codes.centre, codes.turned, TURNED, d)
+        odalib_affinities(codes.turned, codes.scaled, codes.biases, values + start, n,
+                          K, d)
+        start += TURNED
+    if start < n:
+        odalib_turn(rows + start * d, codes.centre, codes.turned, n - start, d)
+        for i in range(K):
+            odalib_affinities(codes.turned, codes.scaled + i * d, codes.biases + i,
+                              part, TURNED, 1, d)
+            for j in range(n - start):
+                values[i * n + start + j] = part[j]
 
 
 cdef void narrow_products(Codes* codes, double alpha, float* rows, float* values,
@@ -239,8 +305,7 @@ cdef void add_all(Codes* codes, Sums* sums, const double* rows,
                   Py_ssize_t n) noexcept nogil:
     """As `add_tile`, with all associations."""
     cdef Py_ssize_t K = codes.K, d = codes.d
-    fill(sums.values, codes.biases, 1.0, K, n)
-    add_products(codes.planes, codes.scale, rows, sums.values, K, n, d)
+    set_logits(codes, sums.values, rows, n)
     odalib_associate(sums.values, row_weights, sums.largest, sums.work, sums.norm,
                      sums.weight, K, n)
     add_sums(sums.values, rows, sums.total, K, n, d)

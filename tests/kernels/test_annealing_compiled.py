@@ -78,13 +78,28 @@ def test_sums_of_any_spread(seed, shape, spread, kind):
     assert_equal_sums(found, expected, arguments)
 
 
-@shapes
-def test_nearest(shape):
+@pytest.mark.parametrize("has_shift", [True, False])
+@pytest.mark.parametrize("shape", [*SHAPES, (9, 31, 75), (3, 65, 40), (20, 65, 40)])
+def test_nearest(shape, has_shift):
     rows, _, planes, offsets, *_ = problem(shape, 2)
-    labels, affinity = serving.nearest(rows, planes, offsets)
-    expected = reference.nearest(rows, planes, offsets)
+    shift = np.linspace(-1.0, 1.0, shape[1]) if has_shift else None
+    rows.flags.writeable = False
+    labels, affinity = serving.nearest(rows, planes, offsets, shift)
+    expected = reference.nearest(rows, planes, offsets, shift)
     np.testing.assert_array_equal(labels, expected[0])
-    np.testing.assert_allclose(affinity, expected[1], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(affinity, expected[1], rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("shape", [(9, 6, 200), (20, 40, 200)], ids=str)
+def test_the_nearest_of_a_row_depends_on_nothing_else(shape):
+    """To the last bit, where kernels are compiled; BLAS gives them up."""
+    rtol = 0.0 if serving.compiled else 1e-12
+    rows, _, planes, offsets, *_ = problem(shape, 3)
+    labels, affinity = serving.nearest(rows, planes, offsets)
+    for part in (slice(0, 1), slice(5, 17), slice(150, 200)):
+        one, other = serving.nearest(rows[part], planes, offsets)
+        np.testing.assert_array_equal(one, labels[part])
+        np.testing.assert_allclose(other, affinity[part], rtol=rtol, atol=rtol)
 
 
 @pytest.mark.parametrize("shape", [*SHAPES, (16, 32, 300), (90, 70, 270)], ids=str)
@@ -101,22 +116,18 @@ def test_cells_of_the_nearest(shape, spread):
 
 
 def test_single_precision_decides_nothing():
-    """Codevectors that it cannot tell apart, and a far row among others."""
+    """Codevectors nearer to each other than its rounding, and a row far from all."""
     random = np.random.default_rng(4)
-    points = np.repeat(random.normal(size=(20, 40)), 2, axis=0)
-    points[1::2, 0] += 1e-9
-    rows = points[random.integers(40, size=500)] + 1e-12 * random.normal(size=(500, 40))
+    points = 10.0 * np.repeat(random.normal(size=(20, 40)), 2, axis=0)
+    points[1::2] += 1e-4 * random.normal(size=(20, 40))
+    rows = points[random.integers(40, size=500)]
+    rows = rows + 1e-4 * random.normal(size=rows.shape)
     rows[7] *= 1e4
-    offsets = (points**2).sum(axis=1)
-    # In extended precision, since the two of a pair are 1e-9 apart.
+    # In extended precision.
     distance = (np.longdouble(rows)[:, np.newaxis] - np.longdouble(points)) ** 2
     expected = distance.sum(axis=2).argmin(axis=1)
-    labels, _ = serving.nearest(rows, 2.0 * points, offsets)
-    near = np.abs(rows - points[labels]).max(axis=1)
-    best = np.abs(rows - points[expected]).max(axis=1)
-    # What rounding of squares in double precision leaves undecided: 1e-8.
-    np.testing.assert_allclose(near[near < 1.0], best[near < 1.0], atol=1e-8)
-    assert labels[7] // 2 == expected[7] // 2
+    labels, _ = serving.nearest(rows, 2.0 * points, (points**2).sum(axis=1))
+    np.testing.assert_array_equal(labels, expected)
 
 
 @pytest.mark.parametrize("n_equal", [2, 40])
@@ -217,6 +228,35 @@ def test_associations_too_small_for_a_float_are_zero():
     )
     np.testing.assert_array_equal(weight, [4.0, 0.0])
     np.testing.assert_array_equal(total, [[0.0], [0.0]])
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    """Compiled kernels would read beyond their ends."""
+    rows, weights, points, offsets, logs, beta, _ = problem((4, 3, 10), 6)
+    labels = np.zeros(10, dtype=np.int64)
+    calls = [
+        lambda: serving.nearest(rows, points[:, :2], offsets),
+        lambda: serving.nearest(rows, points, offsets[:3]),
+        lambda: serving.nearest(rows, points, offsets, np.zeros(2)),
+        lambda: serving.nearest_cells(rows, weights[:9], points, offsets),
+        lambda: serving.cell_sums(rows, weights[:9], labels, 4),
+        lambda: serving.cell_sums(rows, weights, labels[:9], 4),
+        lambda: serving.gibbs_sums(
+            rows, weights[:9], points, offsets, logs, beta, points
+        ),
+        lambda: serving.gibbs_sums(
+            rows, weights, points[:, :2], offsets, logs, beta, points
+        ),
+        lambda: serving.gibbs_sums(
+            rows, weights, points, offsets, logs, beta, points, np.ones(9)
+        ),
+        lambda: serving.gibbs_sums(
+            rows, weights, points, offsets, logs, beta, points, np.ones((4, 2))
+        ),
+    ]
+    for call in calls:
+        with pytest.raises((ValueError, IndexError)):
+            call()
 
 
 def test_nothing_to_sum_over_is_refused():

@@ -172,15 +172,15 @@ def test_codevectors_on_the_boundary(divergence, value):
     assert (found[0][1] != value).any()
 
 
+@pytest.mark.parametrize("weight", [0.0, 1e-300])
 @pytest.mark.parametrize("n_features", [3, 100], ids=["narrow", "wide"])
-def test_the_nearest_codevector_may_weigh_nothing(n_features):
-    """Where weight times exponential vanishes, the other codevectors share the row."""
+def test_the_nearest_codevector_may_weigh_nothing(n_features, weight):
+    """Where all products of weight and exponential vanish, logarithms decide."""
     points = np.zeros((9, n_features))
     points[1:, 0] = np.arange(5.0, 13.0)
-    rho = np.array([1e-300, *np.full(8, 0.125)])
-    rows = np.zeros((1, n_features))
+    rho = np.array([weight, *np.full(8, 0.125)])
     arguments = (
-        rows,
+        np.zeros((1, n_features)),
         np.ones(1),
         np.array([0]),
         np.array([0.5]),
@@ -190,12 +190,50 @@ def test_the_nearest_codevector_may_weigh_nothing(n_features):
         40.0,
     )
     rest = None, np.zeros_like(points), np.zeros(9)
-    found, expected = (
-        kernels.follow(*arguments, *rest) for kernels in (serving, reference)
-    )
-    assert_equal(found, expected)
+    found = serving.follow(*arguments, *rest)
+    with np.errstate(divide="ignore"):
+        assert_equal(found, reference.follow(*arguments, *rest))
     # log(1e-300) = -690.8 beside log(1 / 8) - 40 * 25 = -1002.1
-    np.testing.assert_allclose(found[3], np.eye(9)[0], atol=1e-100)
+    np.testing.assert_allclose(found[3], np.eye(9)[int(weight == 0.0)], atol=1e-100)
+
+
+@pytest.mark.parametrize("shape", [(5, 3, 40), (5, 90, 40)], ids=["narrow", "wide"])
+@pytest.mark.parametrize("batch", [1, 8])
+def test_weights_are_normalised(shape, batch):
+    arguments = list(problem(shape, 14, batch=batch))
+    arguments[5] = 1.5 * arguments[5]
+    rest = rest_of("none", arguments, 15)
+    found = serving.follow(*arguments, *rest)
+    assert_equal(found, reference.follow(*arguments, *rest))
+    np.testing.assert_allclose(found[1].sum(), 1.0, rtol=1e-14)
+
+
+def test_planes_on_the_boundary_follow_the_mean_while_no_row_is_near():
+    """A codevector at zero: rows far away move the mean, and then one comes near."""
+    points = np.array([[0.0, 1.0], [0.5, 1.0], [5.0, 1.0]])
+    rows = np.array([[5.0, 1.0]] * 30 + [[0.02, 1.0]])
+    arguments = (
+        rows,
+        np.ones(31),
+        np.arange(31),
+        np.full(31, 0.05),
+        points,
+        np.array([0.4, 0.4, 0.2]),
+        KullbackLeibler(),
+        1.0,
+    )
+    rest = None, np.zeros((3, 2)), np.zeros(3)
+    found = serving.follow(*arguments, *rest)
+    assert_equal(found, reference.follow(*arguments, *rest))
+    assert 0.1 < found[3][0] < 0.9
+
+
+@pytest.mark.parametrize("inverse_temperature", [1e10, 1e40, 1e300])
+def test_temperatures_at_which_single_precision_overflows(inverse_temperature):
+    arguments = list(problem((20, 40, 64), 16, batch=16, gap=20.0))
+    arguments[7] = inverse_temperature
+    rest = rest_of("rows", arguments, 17)
+    assert_equal(serving.follow(*arguments, *rest), reference.follow(*arguments, *rest))
 
 
 @pytest.mark.parametrize("n_features", [2, 90], ids=["narrow", "wide"])

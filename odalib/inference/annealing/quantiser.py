@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 
 from odalib.inference.annealing.bregman import BregmanDivergence
-from odalib.inference.annealing.codebook import Codebook, assign
+from odalib.inference.annealing.codebook import Codebook
 from odalib.inference.annealing.groups import parents_of
 from odalib.inference.annealing.rows import RowBlocks
 from odalib.kernels import annealing as kernels
@@ -85,17 +86,41 @@ class Quantiser:
         """The codebook, its groups the cells at the resolution above."""
         return replace(self.codebook, groups=parents_of(self.codebook.groups))
 
+    def nearest(self, X, n_jobs, parents=None):
+        """Nearest codevector of every row, shape (n,), as `assign` has it."""
+        rows, parts = self._nearest(X, n_jobs, parents)
+        return rows.restore(np.concatenate([labels for labels, _ in parts]))
+
     def assign(self, X, n_jobs, parents=None):
         """Nearest codevector of every row, and the divergence from it: two (n,).
 
         Of the children of its cell, where the cells at the resolution above are given.
         """
-        rows, codebook = self._comparable(X, n_jobs, parents)
-        if parents is not None:
-            codebook = self._by_parent
-        labels, affinity = assign(rows, self.divergence, codebook, self._planes)
-        divergence = np.maximum(rows.phi(self.divergence) - affinity, 0.0)
-        return rows.restore(labels), rows.restore(divergence)
+        rows, parts = self._nearest(X, n_jobs, parents)
+        labels, affinity = (
+            rows.restore(np.concatenate(part)) for part in zip(*parts, strict=True)
+        )
+        centred, _ = self._comparable(X, n_jobs)
+        return labels, np.maximum(centred.phi(self.divergence) - affinity, 0.0)
+
+    def _nearest(self, X, n_jobs, parents):
+        """Rows, and the nearest codevectors and ``phi(x) - d(x, mu)`` of each block."""
+        codebook = self.codebook if parents is None else self._by_parent
+        # Kernels centre dense rows themselves.
+        shift, after = (self.shift, None) if sp.issparse(X) else (None, self.shift)
+        weights = np.broadcast_to(1.0, X.shape[0])
+        rows = RowBlocks(X, weights, shift, n_jobs, parents)
+        gradients, offsets = self._planes
+
+        def on_block(block, span):
+            members = codebook.members(rows.group(span))
+            labels, affinity = kernels.nearest(
+                block, gradients[members], offsets[members], after
+            )
+            own = labels if isinstance(members, slice) else members[labels]
+            return own, affinity
+
+        return rows, rows.map(on_block, codebook.width)
 
     def divergences(self, X, n_jobs):
         """Divergence of every row from every codevector, shape (n, K).
@@ -128,31 +153,44 @@ class Quantiser:
         rows.map(on_block, len(codebook))
         return result
 
-    def association_of_children(self, X, parents, n_jobs):
-        """Logarithm of the association with the children of each parent, (n, K).
+    def association_of_children(self, X, parents, above, n_jobs, *, log):
+        """Association of rows with parents and, given these, with their children.
 
         Parameters
         ----------
         parents : array of int of shape (K,)
             Codevectors with the same are associated with rows as if there were no
             others.
+        above : array of shape (n, n_parents)
+            Association with the parents, or its logarithm.
+        log : bool
+            Whether it is the logarithm, and the result is.
+
+        Returns
+        -------
+        association : array of shape (n, K)
+            In float64.
         """
         rows, codebook = self._comparable(X, n_jobs)
         gradients, offsets, log_weights, beta = self._mixture(codebook)
-        result = np.empty((X.shape[0], len(codebook)), dtype=X.dtype)
-        order = np.argsort(parents, kind="stable")
-        _, starts, counts = np.unique(
-            parents[order], return_index=True, return_counts=True
-        )
+        result = np.empty((X.shape[0], len(codebook)))
+        families = [(p, np.flatnonzero(parents == p)) for p in np.unique(parents)]
+        combine = np.add if log else np.multiply
 
         def on_block(block, span):
-            logits = kernels.negative_divergence(
-                block, beta * gradients, beta * offsets - log_weights
-            )[order]
-            logits -= np.repeat(np.maximum.reduceat(logits, starts), counts, axis=0)
-            sums = np.log(np.add.reduceat(np.exp(logits), starts))
-            logits -= np.repeat(sums, counts, axis=0)
-            result[span, order] = logits.T
+            parts = np.empty((len(codebook), block.shape[0]))
+            of_parents = np.ascontiguousarray(above[span].T)
+            for parent, own in families:
+                part, _ = kernels.gibbs_association(
+                    block,
+                    gradients[own],
+                    offsets[own],
+                    log_weights[own],
+                    beta,
+                    log=log,
+                )
+                parts[own] = combine(part, of_parents[parent], out=part)
+            result[span] = parts.T
 
         rows.map(on_block, len(codebook))
         return result
@@ -180,7 +218,7 @@ class Quantiser:
         gradients, offsets = codebook.planes(self.divergence)
         return gradients, offsets, np.log(codebook.weights), 1.0 / self.temperature
 
-    def _comparable(self, X, n_jobs, parents=None):
+    def _comparable(self, X, n_jobs):
         """Rows and codebook in common coordinates."""
-        rows = RowBlocks(X, np.ones(X.shape[0]), self.shift, n_jobs, parents)
+        rows = RowBlocks(X, np.ones(X.shape[0]), self.shift, n_jobs)
         return rows, self.codebook

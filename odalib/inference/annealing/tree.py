@@ -86,6 +86,22 @@ class Tree:
         """Level whose codevectors are the leaves."""
         return self.levels[-1]
 
+    def cells_above(self, X, n_jobs):
+        """Cells of the rows at every resolution but the finest, as `descend`."""
+        labels, parents = [], None
+        for level, fruitful, quantiser in self._ways()[:-1]:
+            rows = level.settings.view(X)
+            parents = fruitful[quantiser.nearest(rows, n_jobs, parents)]
+            labels.append(parents)
+        return labels
+
+    def cells(self, X, n_jobs):
+        """Cells of the rows at every resolution, as `descend`."""
+        labels = self.cells_above(X, n_jobs)
+        parents = labels[-1] if labels else None
+        rows = self.finest.settings.view(X)
+        return [*labels, self.finest.quantiser.nearest(rows, n_jobs, parents)]
+
     def descend(self, X, n_jobs):
         """Cells of the rows at every resolution.
 
@@ -95,14 +111,15 @@ class Tree:
         divergence : array of shape (n,)
             From the codevector at the finest resolution, in its features.
         """
-        labels, parents = [], None
-        ways = zip(self.levels, self._fruitful, self._quantisers, strict=True)
-        for level, fruitful, quantiser in ways:
-            rows = level.settings.view(X)
-            nearest, divergence = quantiser.assign(rows, n_jobs, parents)
-            parents = fruitful[nearest]
-            labels.append(parents)
-        return labels, divergence
+        labels = self.cells_above(X, n_jobs)
+        parents = labels[-1] if labels else None
+        rows = self.finest.settings.view(X)
+        leaves, divergence = self.finest.quantiser.assign(rows, n_jobs, parents)
+        return [*labels, leaves], divergence
+
+    def _ways(self):
+        """Every level, its codevectors that rows descend to, and their quantiser."""
+        return list(zip(self.levels, self._fruitful, self._quantisers, strict=True))
 
     @cached_property
     def _quantisers(self):
@@ -126,10 +143,8 @@ class Tree:
 
     def above(self, X, n_jobs):
         """Rows at the finest resolution, and their cells at the one above, or None."""
-        parents = None
-        if len(self.levels) > 1:
-            parents = self.descend(X, n_jobs)[0][-2]
-        return self.finest.settings.view(X), parents
+        cells = self.cells_above(X, n_jobs)
+        return self.finest.settings.view(X), cells[-1] if cells else None
 
     def assign(self, X, n_jobs):
         """Leaf of every row, and the divergence from it: two (n,)."""
@@ -150,16 +165,17 @@ class Tree:
         if len(self.levels) == 1:
             rows = self.finest.settings.view(X)
             return self.finest.quantiser.association(rows, n_jobs, log=log)
-        result = np.zeros((X.shape[0], 1))
-        ways = zip(self.levels, self._fruitful, self._quantisers, strict=True)
-        for level, fruitful, quantiser in ways:
-            parents = level.parents[fruitful]
+        result = np.zeros((X.shape[0], 1)) if log else np.ones((X.shape[0], 1))
+        above = np.zeros(1, dtype=int)
+        for level, fruitful, quantiser in self._ways():
             rows = level.settings.view(X)
-            own = quantiser.association_of_children(rows, parents, n_jobs)
-            above, result = result, np.full((len(own), len(level.parents)), -np.inf)
-            result[:, fruitful] = above[:, parents] + own
-        result = result.astype(X.dtype)
-        return result if log else np.exp(result)
+            # Columns are those of the codevectors that leaves descend from.
+            parents = np.searchsorted(above, level.parents[fruitful])
+            result = quantiser.association_of_children(
+                rows, parents, result, n_jobs, log=log
+            )
+            above = fruitful
+        return result.astype(X.dtype, copy=False)
 
     def log_density(self, X, n_jobs):
         """Log density under the mixture of the leaves, in their features: (n,)."""

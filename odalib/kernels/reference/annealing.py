@@ -279,17 +279,26 @@ def cell_axis_sums(rows, row_weights, labels, codevectors, multipliers):
     return total - weight[:, np.newaxis] * codevectors
 
 
-def nearest(rows, gradients, offsets):
+def nearest(rows, gradients, offsets, shift=None):
     """Codevector of least divergence for every row.
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+    gradients : array of shape (K, d)
+    offsets : array of shape (K,)
+    shift : array of shape (d,), default=None
+        Subtracted from dense rows.
 
     Returns
     -------
     labels : array of shape (n,)
+        The first of several.
     value : array of shape (n,)
         ``phi(x) - d(x, mu_label)``.
     """
     # Rows first: the search along a row of values then runs over contiguous memory.
-    values = rows @ gradients.T
+    values = (rows if shift is None else rows - shift) @ gradients.T
     values -= offsets
     labels = values.argmax(axis=1)
     return labels, values[np.arange(len(labels)), labels]

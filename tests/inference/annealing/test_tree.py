@@ -63,6 +63,7 @@ def test_rows_descend_to_the_nearest_child(name, layout, monkeypatch):
     leaves, same = tree.assign(layout(x), 1)
     np.testing.assert_array_equal(leaves, labels[-1])
     np.testing.assert_array_equal(same, divergence)
+    np.testing.assert_array_equal(tree.cells(layout(x), 1), labels)
     _, cells = tree.above(layout(x), 1)
     np.testing.assert_array_equal(cells, labels[-2])
 

@@ -25,7 +25,6 @@ from odalib.kernels import annealing as kernels
 __all__ = [
     "Vote",
     "class_logits",
-    "lapsed",
     "learnt_precision",
     "log_softmax",
     "spread_sums",
@@ -243,16 +242,6 @@ def log_softmax(logits):
     """Logarithms of probabilities over the first axis."""
     shifted = logits - logits.max(axis=0)
     return shifted - np.log(np.exp(shifted).sum(axis=0))
-
-
-def lapsed(log_probability, lapse, others=None):
-    """Log probabilities mixed with a share of others', or of the same for all.
-
-    So much is left to what a vote cannot know that none of its probabilities is zero.
-    """
-    if others is None:
-        others = -np.log(len(log_probability))
-    return np.logaddexp(np.log1p(-lapse) + log_probability, np.log(lapse) + others)
 
 
 def spread_sums(rows, partition, *, covariance):

@@ -3,17 +3,29 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from odalib.inference.annealing.groups import MAX_CLASSES
-from odalib.inference.annealing.local.vote import lapsed, log_softmax
 from odalib.inference.annealing.rows import RowBlocks
-from odalib.kernels import annealing as kernels
+from odalib.kernels import annealing
+from odalib.kernels import association as kernels
 
-__all__ = ["Explanation", "class_log_probabilities", "explain_votes"]
+__all__ = [
+    "Explanation",
+    "class_log_probabilities",
+    "class_probabilities",
+    "explain_votes",
+]
 
 
 def class_log_probabilities(tree, X, n_classes, n_jobs):
-    """Logarithm of the probability of every class, shape (n, n_classes).
+    """Logarithm of `class_probabilities`, row by row: shape (n, n_classes)."""
+    probabilities = class_probabilities(tree, X, n_classes, n_jobs)
+    return np.log(probabilities, out=probabilities).T
+
+
+def class_probabilities(tree, X, n_classes, n_jobs):
+    """Probability of every class, shape (n_classes, n).
 
     In each cell on the way down its children vote. Of a cell of weight W that they are
     trusted with ``W / (W + 1)``; the rest is what the cell above says, and above the
@@ -29,48 +41,99 @@ def class_log_probabilities(tree, X, n_classes, n_jobs):
 
     Returns
     -------
-    log_probabilities : array of shape (n, n_classes)
-        Finite, in float64.
+    probabilities : array of shape (n_classes, n)
+        Positive, in float64.
     """
-    result = np.full((n_classes, X.shape[0]), -np.log(n_classes))
-    cells = [None]
-    if len(tree.levels) > 1:
-        cells += tree.descend(X, n_jobs)[0][:-1]
+    result = np.full((n_classes, X.shape[0]), 1.0 / n_classes)
+    cells = [None, *tree.cells_above(X, n_jobs)]
     for level, parents in zip(tree.levels, cells, strict=True):
-        _votes_of_level(level, level.settings.view(X), parents, result, n_jobs)
-    return result.T
+        result = _with_votes(level, level.settings.view(X), parents, result, n_jobs)
+    return result
 
 
-def _votes_of_level(level, X, parents, result, n_jobs):
-    """Mix the votes of a level into log probabilities of shape (n_classes, n)."""
-    partition, vote = level.partition, level.cells
-    rows = RowBlocks(X, np.ones(X.shape[0]), partition.shift, n_jobs, parents)
-    above = rows.arrange(result)
+def _with_votes(level, X, parents, above, n_jobs):
+    """Mix the votes of a level into probabilities of shape (n_classes, n)."""
+    # Kernels centre dense rows themselves.
+    shift = level.partition.shift
+    before, after = (shift, None) if sp.issparse(X) else (None, shift)
+    weights = np.broadcast_to(1.0, X.shape[0])
+    rows = RowBlocks(X, weights, before, n_jobs, parents)
+    ballots = {None: Ballot.of(level, None)}
+    if parents is not None:
+        above = rows.arrange(above)
+        ballots = {cell: Ballot.of(level, cell) for cell in np.unique(parents)}
 
     def on_block(block, span):
-        members = level.children(rows.group(span))
-        affinity = vote.affinity(block, partition, members)
-        logits = vote.logits(affinity, partition.codebook, members, len(result))
-        votes = _with_strangers(log_softmax(logits), above[:, span], level, members)
-        weight = vote.weight * partition.codebook.weights[members].sum()
-        above[:, span] = lapsed(votes, 1.0 / (weight + 1.0), above[:, span])
+        ballots[rows.group(span)].mix(block, after, above[:, span])
 
-    rows.map(on_block, len(partition.codebook))
-    result[:] = rows.restore(above.T).T
+    rows.map(on_block, level.quantiser.n_codevectors)
+    return above if parents is None else rows.restore(above.T).T
 
 
-def _with_strangers(votes, above, level, members):
-    """Votes of a cell that leave classes without children there their share of rows."""
-    census = level.census
-    descended = census.descended[members].sum()
-    strange = descended - census.weight[members].sum()
-    is_strange = np.isneginf(votes[:, :1]).ravel()
-    if not is_strange.any() or strange <= 0.0:
-        return votes
-    share = strange / (descended + 1.0)
-    votes = votes + np.log1p(-share)
-    votes[is_strange] = np.log(share) + log_softmax(above[is_strange])
-    return votes
+@dataclass(frozen=True)
+class Ballot:
+    """Codevectors of one cell that vote, class by class.
+
+    Attributes
+    ----------
+    planes : tuple of arrays
+        Gradients and offsets of the logarithms of their votes.
+    classes : array of int of shape (c,)
+        Classes of theirs.
+    starts : array of int of shape (c,)
+        Where the codevectors of each begin.
+    adds : bool
+        Whether the votes for a class are added.
+    lapse : float
+        Share of the cell above in what is said.
+    strange : float
+        Share of the rows of the cell that are of other classes.
+    """
+
+    planes: tuple[np.ndarray, np.ndarray]
+    classes: np.ndarray
+    starts: np.ndarray
+    adds: bool
+    lapse: float
+    strange: float
+
+    @classmethod
+    def of(cls, level, cell):
+        """Ballot of the children of a cell at the level above; of all for None."""
+        vote, codebook = level.cells, level.partition.codebook
+        members = np.arange(len(codebook))[level.children(cell)]
+        classes = codebook.groups[members] % MAX_CLASSES
+        order = np.argsort(classes, kind="stable")
+        members, classes = members[order], classes[order]
+        present, starts = np.unique(classes, return_index=True)
+        gradients, offsets = codebook.planes(vote.divergence(level.partition))
+        beta, adds = 1.0 / vote.temperature, vote.decision == "bayes"
+        weights = codebook.weights[members]
+        offsets = beta * offsets[members] - (np.log(weights) if adds else 0.0)
+        descended = level.census.descended[members].sum()
+        strange = descended - level.census.weight[members].sum()
+        return cls(
+            (beta * gradients[members], offsets),
+            present,
+            starts,
+            adds,
+            1.0 / (vote.weight * weights.sum() + 1.0),
+            max(strange, 0.0) / (descended + 1.0),
+        )
+
+    def mix(self, block, shift, above):
+        """Mix the votes on a block of rows into what the cell above says, in place."""
+        votes = kernels.class_votes(block, shift, *self.planes, self.starts, self.adds)
+        if len(votes) == len(above):
+            above *= self.lapse
+            votes *= 1.0 - self.lapse
+            above += votes
+            return
+        others = np.delete(np.arange(len(above)), self.classes)
+        own = (1.0 - self.lapse) * (1.0 - self.strange)
+        share = (1.0 - self.lapse) * self.strange / above[others].sum(axis=0)
+        above[others] *= self.lapse + share
+        above[self.classes] = self.lapse * above[self.classes] + own * votes
 
 
 @dataclass(frozen=True)
@@ -106,7 +169,7 @@ def explain_votes(tree, X, n_jobs):
     def on_block(block, span):
         members = level.children(rows.group(span))
         members = np.arange(len(codebook))[members]
-        affinity = kernels.negative_divergence(
+        affinity = annealing.negative_divergence(
             block, gradients[members], offsets[members]
         )
         support = affinity / vote.temperature

@@ -16,7 +16,7 @@ from odalib.inference.annealing.lineage import merged_into, split_of
 from odalib.inference.annealing.local import vote as module
 from odalib.inference.annealing.local.base import Partition
 from odalib.inference.annealing.local.class_vote import ClassVote
-from odalib.inference.annealing.local.vote import Vote, lapsed, log_softmax, spread_sums
+from odalib.inference.annealing.local.vote import Vote, log_softmax, spread_sums
 from odalib.inference.annealing.rows import RowBlocks
 from tests.oracles.divergences import CLOSED_FORMS, draw_rows
 from tests.oracles.grouped import nearest_of_group
@@ -259,25 +259,6 @@ def test_probabilities_of_logits(values):
     np.testing.assert_allclose(found, special.log_softmax(values), atol=1e-12)
     table = np.stack([logits[:, 0], logits[::-1, 0]], axis=1)
     np.testing.assert_array_equal(log_softmax(table)[:, 0], found)
-
-
-@given(
-    p=st.lists(st.floats(1e-300, 1.0), min_size=2, max_size=5),
-    lapse=st.floats(1e-9, 0.999),
-)
-def test_a_share_of_doubt_is_mixed_in(p, lapse):
-    p = np.array(p) / np.sum(p)
-    found = np.exp(lapsed(np.log(p)[:, np.newaxis], lapse))[:, 0]
-    np.testing.assert_allclose(found, (1 - lapse) * p + lapse / len(p), rtol=1e-9)
-    others = p[::-1]
-    mixed = lapsed(np.log(p)[:, np.newaxis], lapse, np.log(others)[:, np.newaxis])
-    expected = (1 - lapse) * p + lapse * others
-    np.testing.assert_allclose(np.exp(mixed)[:, 0], expected, rtol=1e-9)
-    # A class that nobody voted for has its share of the doubt.
-    none = lapsed(np.array([[0.0], [-np.inf]]), lapse)
-    np.testing.assert_allclose(
-        np.exp(none)[:, 0], [1 - lapse / 2, lapse / 2], rtol=1e-9
-    )
 
 
 def test_spread_sums_take_groups_without_rows():

@@ -7,10 +7,13 @@ from functools import cache
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
 from odalib.inference.annealing import rows as module
 from odalib.inference.annealing.groups import MAX_CLASSES
 from odalib.inference.annealing.local.voting import (
+    Ballot,
     class_log_probabilities,
     explain_votes,
 )
@@ -193,3 +196,29 @@ def test_a_cell_of_little_weight_is_trusted_little():
         replace(tree, levels=(tree.levels[0], light)), x, 3, 1
     )
     np.testing.assert_allclose(found, top, atol=1e-6)
+
+
+@given(
+    p=st.lists(st.floats(1e-300, 1.0), min_size=2, max_size=5),
+    lapse=st.floats(1e-9, 0.999),
+)
+def test_a_share_of_doubt_is_mixed_in(p, lapse):
+    p = np.array(p) / np.sum(p)
+    count = np.arange(len(p))
+    planes = np.zeros((len(p), 1)), -np.log(p)
+    ballot = Ballot(planes, count, count, adds=True, lapse=lapse, strange=0.0)
+    above = np.column_stack([p[::-1], np.full(len(p), 1.0 / len(p))])
+    expected = (1.0 - lapse) * p[:, np.newaxis] + lapse * above
+    ballot.mix(np.zeros((2, 1)), None, above)
+    np.testing.assert_allclose(above, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("strange", [0.0, 0.25])
+def test_a_class_that_nobody_votes_for_has_its_share_of_the_doubt(strange):
+    planes, one = (np.zeros((1, 1)), np.zeros(1)), np.array([1])
+    ballot = Ballot(planes, one, np.array([0]), True, lapse=0.1, strange=strange)
+    above = np.array([[0.3], [0.5], [0.2]])
+    ballot.mix(np.zeros((1, 1)), None, above)
+    expected = [0.03 + 0.9 * strange * 0.6, 0.05 + 0.9 * (1 - strange), 0.02]
+    expected[2] += 0.9 * strange * 0.4
+    np.testing.assert_allclose(above[:, 0], expected, rtol=1e-14)

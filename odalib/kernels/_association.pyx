@@ -1,0 +1,163 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False
+"""Kernels of predictions, compiled: rows as they came, tile by tile.
+
+Signatures and meaning are those of `odalib.kernels.reference.association`. What is
+computed of a row depends on nothing but the row.
+"""
+
+import numpy as np
+
+from libc.string cimport memcpy
+from scipy.linalg.cython_blas cimport dgemv
+
+cdef enum:
+    # Numbers of a block of rows that is read twice: a quarter of a megabyte.
+    CACHED = 32768
+
+cdef extern from "association_core.h" nogil:
+    cdef enum:
+        TILE "ODALIB_TILE"
+    double odalib_largest_size(const double*, Py_ssize_t)
+    void odalib_turn(const double*, const double*, double*, Py_ssize_t, Py_ssize_t)
+    void odalib_affinities(const double*, const double*, const double*, double*,
+                           Py_ssize_t, Py_ssize_t, Py_ssize_t)
+    void odalib_class_votes(const double*, const Py_ssize_t*, double*, Py_ssize_t, int)
+    void odalib_square_sums(const double*, const double*, const double*,
+                            const Py_ssize_t*, const Py_ssize_t*, double*, Py_ssize_t,
+                            Py_ssize_t)
+
+
+def largest_size(const double[:, ::1] rows):
+    """As `reference.largest_size`."""
+    cdef Py_ssize_t n = rows.shape[0] * rows.shape[1]
+    cdef double largest = 0.0
+    if n == 0:
+        return 0.0
+    with nogil:
+        largest = odalib_largest_size(&rows[0, 0], n)
+    return largest
+
+
+def row_sums(const double[:, ::1] rows, weights, double constant):
+    """As `reference.row_sums`."""
+    cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1], start = 0, n
+    cdef const double[::1] entries = np.ascontiguousarray(weights, dtype=np.float64)
+    sums = np.full(n_rows, constant)
+    cdef double[::1] sums_view = sums
+    cdef double largest = 0.0, one = 1.0
+    cdef int d_ = <int>d, n_, unit = 1
+    if entries.shape[0] != d:
+        raise ValueError(f"Rows have {d} features, and weights {entries.shape[0]}.")
+    if n_rows == 0 or d == 0:
+        return sums, 0.0
+    # So many rows are still in the cache when they are read again.
+    cdef Py_ssize_t size = max(CACHED // d, <Py_ssize_t>1)
+    with nogil:
+        while start < n_rows:
+            n = min(size, n_rows - start)
+            n_ = <int>n
+            largest = max(largest, odalib_largest_size(&rows[start, 0], n * d))
+            dgemv(b"T", &d_, &n_, &one, <double*>&rows[start, 0], &d_,
+                  <double*>&entries[0], &unit, &one, &sums_view[start], &unit)
+            start += n
+    return sums, largest
+
+
+cdef check_planes(Py_ssize_t d, shift, gradients, offsets):
+    """Planes, offsets and shift as the loops take them."""
+    planes = np.ascontiguousarray(gradients, dtype=np.float64)
+    offsets = np.ascontiguousarray(offsets, dtype=np.float64)
+    if shift is None:
+        shift = np.zeros(d)
+    shift = np.ascontiguousarray(shift, dtype=np.float64)
+    if planes.ndim != 2 or len(planes) == 0 or planes.shape[1] == 0:
+        raise ValueError(
+            f"There are planes of shape {planes.shape}; there must be one at least, "
+            "of one feature at least."
+        )
+    if planes.shape[1] != d or shift.shape != (d,) or offsets.shape != planes.shape[:1]:
+        raise ValueError(
+            f"Rows have {d} features, planes the shape {planes.shape}, their offsets "
+            f"{offsets.shape} and the shift {shift.shape}."
+        )
+    return planes, offsets, shift
+
+
+def class_votes(const double[:, ::1] rows, shift, gradients, offsets, starts,
+                bint adds):
+    """As `reference.class_votes`."""
+    cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1]
+    cdef const double[:, ::1] planes
+    cdef const double[::1] biases, centre
+    planes, offsets, centre = check_planes(d, shift, gradients, offsets)
+    biases = -offsets
+    cdef Py_ssize_t K = planes.shape[0], C = len(starts), start = 0, n, c
+    begins = np.append(starts, K).astype(np.intp)
+    if C == 0 or begins[0] != 0 or (np.diff(begins) <= 0).any():
+        raise ValueError(
+            f"Classes begin at {begins[:-1]} of {K} codevectors; each must have one, "
+            "and the first begin at 0."
+        )
+    cdef const Py_ssize_t[::1] bounds = begins
+    result = np.empty((C, n_rows))
+    cdef double[:, ::1] result_view = result
+    cdef double[::1] turned = np.empty(TILE * d), values = np.empty(TILE * K)
+    cdef double[::1] votes = np.empty(TILE * C)
+    with nogil:
+        while start < n_rows:
+            n = min(<Py_ssize_t>TILE, n_rows - start)
+            odalib_turn(&rows[start, 0], &centre[0], &turned[0], n, d)
+            odalib_affinities(&turned[0], &planes[0, 0], &biases[0], &values[0],
+                              TILE, K, d)
+            odalib_class_votes(&values[0], &bounds[0], &votes[0], C, adds)
+            for c in range(C):
+                memcpy(&result_view[c, start], &votes[c * TILE], n * sizeof(double))
+            start += n
+    return result
+
+
+def latent_moments(const double[:, ::1] rows, means, roots):
+    """As `reference.latent_moments`."""
+    cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1], start = 0, n, p, r
+    means, roots = np.asarray(means, np.float64), np.asarray(roots, np.float64)
+    cdef Py_ssize_t P = len(means), K = roots.shape[2], fours = (K + 3) // 4
+    has_constant = means.shape[1] == d + 1
+    if means.shape[1] not in (d, d + 1) or roots.shape[:2] != means.shape or d == 0:
+        raise ValueError(
+            f"Rows have {d} features, means the shape {means.shape} and roots "
+            f"{roots.shape}."
+        )
+    all_planes, all_biases = np.zeros((P, 4 * fours, d)), np.zeros((P, 4 * fours))
+    all_planes[:, :K] = roots[:, :d].transpose(0, 2, 1)
+    if has_constant:
+        all_biases[:, :K] = roots[:, d]
+    used = (all_planes.reshape(P, fours, 4, d) != 0.0).any(axis=2)
+    cdef const Py_ssize_t[:, ::1] begins = used.argmax(axis=2).astype(np.intp)
+    last = np.where(used.any(axis=2), d - used[..., ::-1].argmax(axis=2), 0)
+    cdef const Py_ssize_t[:, ::1] ends = np.maximum(last, begins).astype(np.intp)
+    cdef const double[:, :, ::1] planes = all_planes
+    cdef const double[:, ::1] biases = all_biases
+    cdef const double[:, ::1] slopes = np.ascontiguousarray(means[:, :d])
+    cdef const double[::1] constants = (
+        np.ascontiguousarray(means[:, d]) if has_constant else np.zeros(P)
+    )
+    mean, variance = np.empty((n_rows, P)), np.empty((n_rows, P))
+    cdef double[:, ::1] mean_view = mean, variance_view = variance
+    cdef double[::1] shift = np.zeros(d), turned = np.empty(TILE * d)
+    cdef double[::1] sums = np.empty(TILE * P)
+    cdef double squares[TILE]
+    with nogil:
+        while start < n_rows:
+            n = min(<Py_ssize_t>TILE, n_rows - start)
+            odalib_turn(&rows[start, 0], &shift[0], &turned[0], n, d)
+            odalib_affinities(&turned[0], &slopes[0, 0], &constants[0], &sums[0],
+                              TILE, P, d)
+            for p in range(P):
+                odalib_square_sums(&turned[0], &planes[p, 0, 0], &biases[p, 0],
+                                   &begins[p, 0], &ends[p, 0], squares, 4 * fours, d)
+                for r in range(n):
+                    mean_view[start + r, p] = sums[p * TILE + r]
+                    variance_view[start + r, p] = squares[r]
+            start += n
+    return mean, variance
