@@ -11,6 +11,7 @@ from odalib.inference.pairwise.fixed_point import MAX_ITER, find_fixed_point, gr
 from odalib.inference.pairwise.linear_response import LinearResponse
 from odalib.inference.pairwise.result import Estimate, Solution
 from odalib.inference.pairwise.spin_pairs import SpinPairs
+from odalib.kernels import pairwise as kernels
 
 __all__ = ["belief_propagation"]
 
@@ -33,91 +34,46 @@ def belief_propagation(couplings, *, tol, max_iter=MAX_ITER):
     -------
     Estimate
     """
-    edges = DirectedEdges(couplings)
+    i, j, J = couplings.edges
     B = couplings.fields
 
     def update(messages):
-        fields = edges.beside(B + edges.gather(messages), messages)
-        return transmitted(edges.coupling, fields)
+        return kernels.passed_messages(messages, i, j, J, B)
 
-    start = np.zeros(len(edges.coupling))
-    end = find_fixed_point(update, start, tol, max_iter)
-    total = B + edges.gather(end.state)
-    fields = edges.beside(total, end.state)
+    end = find_fixed_point(update, np.zeros(2 * len(J)), tol, max_iter)
+    total, fields = kernels.fields_beside(end.state, i, j, B)
     first, second = np.split(fields, 2)
     beliefs = Beliefs(couplings, total, first, second)
     return Estimate(
         "belief_propagation",
         np.tanh(total),
         beliefs.log_partition(),
-        end.failure or failure_of_messages(couplings, edges, fields),
+        end.failure or failure_of_messages(couplings, fields),
         end.residuals,
         beliefs,
     )
 
 
-class DirectedEdges:
-    """Every edge in both directions: the second half is the first one reversed.
-
-    Parameters
-    ----------
-    couplings : Couplings
-
-    Attributes
-    ----------
-    coupling : array of shape (2 m,)
-    """
-
-    def __init__(self, couplings):
-        i, j, J = couplings.edges
-        self.coupling = np.concatenate([J, J])
-        self._source, self._target = np.concatenate([i, j]), np.concatenate([j, i])
-        self._n_spins, self._half = couplings.n_spins, len(J)
-
-    def gather(self, messages):
-        """Sum the messages that arrive at every spin, shape (n,)."""
-        return np.bincount(self._target, messages, self._n_spins)
-
-    def beside(self, total, messages):
-        """Of every edge, the total at its source without the message of its reverse."""
-        others = total[self._source]
-        others[: self._half] -= messages[self._half :]
-        others[self._half :] -= messages[: self._half]
-        return others
-
-
-def failure_of_messages(couplings, edges, fields):
+def failure_of_messages(couplings, fields):
     """Say what is wrong with messages that only symmetry holds in place.
 
     Without loops there is nothing wrong with any.
     """
     if couplings.is_forest:
         return ""
-    slope = np.tanh(edges.coupling + fields) + np.tanh(edges.coupling - fields)
+    i, j, J = couplings.edges
+    both = np.concatenate([J, J])
+    slope = np.tanh(both + fields) + np.tanh(both - fields)
+    nothing = np.zeros(couplings.n_spins)
 
     def damped(changes):
-        passed_on = edges.beside(edges.gather(changes), changes)
+        _, passed_on = kernels.fields_beside(changes, i, j, nothing)
         return 0.5 * changes + 0.25 * slope * passed_on
 
     start = np.random.default_rng(0).standard_normal(len(fields))
     if growth(damped, start) <= 1.0:
         return ""
     return "the fixed point is unstable: messages run away from it"
-
-
-def transmitted(coupling, field):
-    """``atanh(tanh J tanh h)``, for numbers of any size."""
-    # (log cosh (J + h) - log cosh (J - h)) / 2
-    more, less = np.abs(coupling + field), np.abs(coupling - field)
-    message = more - less
-    np.exp(-2.0 * more, out=more)
-    np.exp(-2.0 * less, out=less)
-    more -= less
-    less += 1.0
-    more /= less
-    message += np.log1p(more, out=more)
-    message *= 0.5
-    return message
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
 """Gibbs sampling of spins: many chains at once, and how far they agree."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
-__all__ = ["GibbsSample", "complete", "gibbs_sample", "split_r_hat", "sweep"]
+from odalib.kernels import pairwise as kernels
+
+__all__ = ["GibbsSample", "complete", "gibbs_sample", "split_r_hat", "sweeps"]
 
 Floats = NDArray[np.float64]
 Spins = NDArray[np.int8]
@@ -61,15 +63,14 @@ def gibbs_sample(
     """
     n_spins = len(fields)
     chains = rng.choice((-1.0, 1.0), size=(n_spins, n_chains))
-    for _ in range(burn_in):
-        sweep(chains, couplings, fields, rng)
     n_draws = -(-n_samples // n_chains)
     n_sweeps = max(burn_in, n_draws)
     kept = np.linspace(n_sweeps / n_draws, n_sweeps, n_draws).astype(int) - 1
     trace = np.empty((n_sweeps, n_chains, n_spins), np.int8)
-    for step in range(n_sweeps):
-        sweep(chains, couplings, fields, rng)
-        trace[step] = chains.T
+    every = sweeps(chains, couplings, fields, rng, burn_in + n_sweeps)
+    for step, spins in enumerate(every, start=-burn_in):
+        if step >= 0:
+            trace[step] = spins.T
     drawn = trace[kept].reshape(-1, n_spins)[:n_samples]
     return GibbsSample(drawn, split_r_hat(trace))
 
@@ -101,43 +102,53 @@ def complete(
     -------
     spins : ndarray of int8 of shape (n_samples, n)
     """
-    free = (spins == 0 if missing is None else missing).T
-    chains = spins.T.astype(np.float64)
+    free = np.ascontiguousarray((spins == 0 if missing is None else missing).T)
+    chains = spins.T.astype(np.float64, order="C")
     unset = chains == 0.0
     chains[unset] = rng.choice((-1.0, 1.0), size=np.count_nonzero(unset))
-    for _ in range(n_sweeps):
-        sweep(chains, couplings, fields, rng, free)
+    # Where no chain has a gap, a spin is but a field on the others.
+    has_gap = free.any(axis=1)
+    gaps, known = np.flatnonzero(has_gap), np.flatnonzero(~has_gap)
+    outer = fields[gaps] + chains[known].T @ couplings[np.ix_(known, gaps)]
+    inner, inner_couplings = chains[gaps], couplings[np.ix_(gaps, gaps)]
+    for _ in sweeps(inner, inner_couplings, outer, rng, n_sweeps, free[gaps]):
+        pass
+    chains[gaps] = inner
     return chains.T.astype(np.int8)
 
 
-def sweep(
+def sweeps(
     chains: Floats,
     couplings: Floats,
     fields: Floats,
     rng: np.random.Generator,
+    n_sweeps: int,
     free: NDArray[np.bool_] | None = None,
-) -> None:
-    """Draw every spin once, given all others, in every chain.
+) -> Iterator[Floats]:
+    """Draw every spin once a sweep, given all others, in every chain.
 
     Parameters
     ----------
     chains : ndarray of shape (n, n_chains)
         Spins -1.0 and 1.0; written to.
     couplings : ndarray of shape (n, n)
-    fields : ndarray of shape (n,)
+    fields : ndarray of shape (n,) or (n_chains, n)
     rng : numpy.random.Generator
+    n_sweeps : int
     free : ndarray of bool of shape (n, n_chains), default=None
         Spins that are drawn; None for all.
+
+    Yields
+    ------
+    chains : ndarray of shape (n, n_chains)
+        The same array, after each of the sweeps.
     """
-    for i, field in enumerate(fields):
-        drawn: slice | NDArray[np.intp] = slice(None)
-        if free is not None:
-            drawn = np.flatnonzero(free[i])
-            if not drawn.size:
-                continue
-        local = field + couplings[i] @ chains[:, drawn]
-        up = rng.random(len(local)) < expit(2.0 * local)
-        chains[i, drawn] = np.where(up, 1.0, -1.0)
+    n_drawn = chains.size if free is None else np.count_nonzero(free)
+    local = chains.T @ couplings + fields
+    for _ in range(n_sweeps):
+        uniforms = rng.random(n_drawn)
+        kernels.gibbs_sweep(chains, local, couplings, uniforms, free)
+        yield chains
 
 
 def split_r_hat(trace: NDArray[np.int8]) -> Floats:

@@ -9,7 +9,7 @@ from odalib.inference.pairwise.gibbs import (
     complete,
     gibbs_sample,
     split_r_hat,
-    sweep,
+    sweeps,
 )
 from tests.oracles.gaussian_latent import enumerate_ising
 
@@ -41,7 +41,7 @@ def test_one_sweep_leaves_the_distribution_as_it_is():
     # Two spins, one sweep: the transition matrix is in closed form.
     J, B = np.array([[0.0, 0.7], [0.7, 0.0]]), np.array([0.3, -0.5])
     start = np.repeat([[1.0], [-1.0]], 100_000, axis=1)
-    sweep(start, J, B, generator())
+    next(sweeps(start, J, B, generator(), 1))
     first = 1 / (1 + math.exp(-2 * (0.3 - 0.7)))
     after_up = 1 / (1 + math.exp(-2 * (-0.5 + 0.7)))
     after_down = 1 / (1 + math.exp(-2 * (-0.5 - 0.7)))
@@ -58,7 +58,7 @@ def test_only_free_spins_are_drawn():
     before = generator(1).choice((-1.0, 1.0), (5, 300))
     free = generator(2).random((5, 300)) < 0.5
     after = before.copy()
-    sweep(after, J, B, generator(), free)
+    next(sweeps(after, J, B, generator(), 1, free))
     assert (after == before)[~free].all() and (after != before)[free].any()
     assert (np.abs(after) == 1.0).all()
 
@@ -75,6 +75,42 @@ def test_what_is_missing_is_drawn_given_the_rest():
     # Other draws, where earlier ones stand in the place of what is missing.
     again = complete(drawn, J, B, generator(1), 1, missing=rows == 0)
     assert (again[:, [0, 2]] == [1, -1]).all() and (again != drawn).any()
+
+
+def textbook_sweep(chains, J, B, rng, free):
+    """Draw spin by spin, chain by chain, from the formula."""
+    for i, field in enumerate(B):
+        for c in np.flatnonzero(free[i]):
+            up = 1 / (1 + math.exp(-2 * (field + J[i] @ chains[:, c])))
+            chains[i, c] = 1.0 if rng.random() < up else -1.0
+
+
+def test_seeded_draws_are_those_of_the_textbook():
+    J, B = model(7)
+    expected = generator(5).choice((-1.0, 1.0), (7, 9))
+    found, every = expected.copy(), np.ones((7, 9), bool)
+    one, other = generator(6), generator(6)
+    for spins in sweeps(found, J, B, one, 20):
+        textbook_sweep(expected, J, B, other, every)
+        np.testing.assert_array_equal(spins, expected)
+    free = generator(7).random((7, 9)) < 0.4
+    for spins in sweeps(found, J, B, one, 20, free):
+        textbook_sweep(expected, J, B, other, free)
+        np.testing.assert_array_equal(spins, expected)
+    assert one.random() == other.random()
+
+
+def test_what_is_missing_is_drawn_as_the_textbook_does():
+    J, B = model(6)
+    rows = generator(8).choice(np.array([-1, 0, 1], np.int8), (40, 6))
+    rows[:, [1, 4]] = [1, -1]
+    rng = generator(9)
+    expected, free = rows.T.astype(float), rows.T == 0
+    expected[free] = rng.choice((-1.0, 1.0), np.count_nonzero(free))
+    for _ in range(5):
+        textbook_sweep(expected, J, B, rng, free)
+    drawn = complete(rows, J, B, generator(9), 5)
+    np.testing.assert_array_equal(drawn, expected.T)
 
 
 def slow_r_hat(trace):
