@@ -1,8 +1,14 @@
 """Aligned tables, and the summary line that holds figures against their limits."""
 
 import argparse
+import json
+import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
+
+# Names the file that the claims of a script go to, beside its summary line.
+RECORD = "ODALIB_BENCHMARK_RECORD"
 
 
 class Table:
@@ -62,6 +68,21 @@ class Claim:
             return bool(self.value <= self.limit)
         return bool(self.value >= self.limit)
 
+    @property
+    def excess(self):
+        """How far the figure is beyond its limit, as a share of it; negative within.
+
+        Shares of a limit of zero are counted as those of one.
+        """
+        distance = self.value - self.limit
+        if self.relation == ">=":
+            distance = -distance
+        return distance / (abs(self.limit) or 1.0)
+
+    def as_record(self):
+        """Return the attributes as JSON has them."""
+        return {**vars(self), "value": float(self.value), "limit": float(self.limit)}
+
     def __str__(self):
         missed = "" if self.reached else ", missed"
         return f"{self.label} {self.value:.4g} ({self.relation} {self.limit:g}{missed})"
@@ -96,6 +117,9 @@ def argument_parser(name, doc):
 def conclude(claims, scope, strict):
     """Print the summary line and return the exit status.
 
+    The claims also go, as JSON, to the file that the environment variable
+    ODALIB_BENCHMARK_RECORD names, where it is set: so the book reads them.
+
     Parameters
     ----------
     claims : list of Claim
@@ -113,4 +137,7 @@ def conclude(claims, scope, strict):
     reached = all(claim.reached for claim in claims)
     verdict = "reached" if reached else "not reached"
     print(f"\nsummary ({scope}): {'; '.join(map(str, claims))}: {verdict}")
+    if RECORD in os.environ:
+        found = {"scope": scope, "claims": [claim.as_record() for claim in claims]}
+        Path(os.environ[RECORD]).write_text(json.dumps(found))
     return int(strict and not reached)

@@ -24,12 +24,12 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer
-from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from benchmarks._data import FILE_SETS, standardised
+from benchmarks._peers import CONSTANT_RATE, logistic_sgd
 from benchmarks._report import Claim, Table, argument_parser, conclude
 from benchmarks._timing import describe_threads
 from odalib import ADFProbitClassifier
@@ -51,10 +51,8 @@ CONTESTANTS = {
     "ADF": lambda: ADFProbitClassifier(),
     "ADF, forgetting": lambda: ADFProbitClassifier(**FORGETTING),
     "ADF, diagonal": lambda: ADFProbitClassifier(covariance="diagonal"),
-    "SGD": lambda: SGDClassifier(loss="log_loss", random_state=0),
-    "SGD, constant": lambda: SGDClassifier(
-        loss="log_loss", learning_rate="constant", eta0=0.01, random_state=0
-    ),
+    "SGD": logistic_sgd,
+    "SGD, constant": lambda: logistic_sgd(**CONSTANT_RATE),
 }
 
 

@@ -19,8 +19,9 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
-from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.cluster import KMeans
 
+from benchmarks._peers import mini_batch_kmeans
 from benchmarks._report import Claim, Table, argument_parser, conclude
 from odalib import ODAClusterer
 
@@ -71,7 +72,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     subject = ODAClusterer(N_CLUSTERS, random_state=0)
     kmeans = KMeans(N_CLUSTERS, n_init=1, max_iter=10, random_state=0)
-    minibatch = MiniBatchKMeans(N_CLUSTERS, random_state=0)
+    minibatch = mini_batch_kmeans(N_CLUSTERS)
     tasks = [
         (subject, "fit"),
         (subject, "partial_fit"),

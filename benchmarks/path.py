@@ -19,9 +19,9 @@ import sys
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.cluster import KMeans
 
 from benchmarks._data import load_toy, nearest_squared_distance, standardised
+from benchmarks._peers import kmeans
 from benchmarks._report import Claim, Table, argument_parser, conclude
 from benchmarks._timing import alternate, describe_threads
 from odalib import ODAClusterer
@@ -54,7 +54,7 @@ def measure(X, numbers, seeds, n_threads):
         return [model.at(n_clusters=k) for k in numbers]
 
     def peer(seed):
-        return [KMeans(k, n_init=10, random_state=seed).fit(X) for k in numbers]
+        return [kmeans(k, seed).fit(X) for k in numbers]
 
     ours, theirs = alternate(subject, peer, seeds, n_threads)
     ratios = [

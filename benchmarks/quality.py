@@ -16,9 +16,8 @@ toy sets of scikit-learn are run.
 import sys
 from statistics import fmean, median
 
-from sklearn.cluster import KMeans
-
 from benchmarks._data import real_sets
+from benchmarks._peers import kmeans
 from benchmarks._report import Claim, Table, argument_parser, conclude
 from benchmarks._timing import alternate, describe_threads
 from odalib import ODAClusterer
@@ -32,7 +31,7 @@ def measure(X, n_clusters, seeds, n_threads):
         return model.fit(X).inertia_
 
     def peer(seed):
-        return KMeans(n_clusters, n_init=10, random_state=seed).fit(X).inertia_
+        return kmeans(n_clusters, seed).fit(X).inertia_
 
     ours, theirs = alternate(subject, peer, seeds, n_threads)
     ratios = [a / b for a, b in zip(ours.results, theirs.results, strict=True)]

@@ -15,10 +15,10 @@ any clusterer sees it: there X is first rounded to these steps.
 import sys
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks._data import load_toy, standardised
+from benchmarks._peers import kmeans
 from benchmarks._report import Claim, Table, argument_parser, conclude
 from odalib import ODAClusterer
 
@@ -49,7 +49,7 @@ def fit_subject(X, k):
 
 def fit_peer(X, k):
     """Return the fitted peer."""
-    return KMeans(k, n_init=10, random_state=0).fit(X)
+    return kmeans(k).fit(X)
 
 
 def main(arguments=None):

@@ -21,10 +21,10 @@ from itertools import pairwise
 from time import perf_counter
 
 import numpy as np
-from sklearn.cluster import KMeans, MiniBatchKMeans
 from threadpoolctl import threadpool_limits
 
 from benchmarks._data import nearest_squared_distance
+from benchmarks._peers import kmeans, mini_batch_kmeans
 from benchmarks._report import Claim, Table, argument_parser, conclude
 from benchmarks._timing import describe_threads
 from odalib import ODAClusterer
@@ -83,7 +83,7 @@ def run_rival(rows, bounds):
     """Stream the rows into MiniBatchKMeans, which refuses too short a first call."""
     later = [bound for bound in bounds if bound > N_COMPONENTS]
     start = [0, N_COMPONENTS] if bounds[1] < N_COMPONENTS else [0]
-    return feed(MiniBatchKMeans(N_COMPONENTS, random_state=0), rows, start + later)
+    return feed(mini_batch_kmeans(N_COMPONENTS), rows, start + later)
 
 
 def distortion(centres, fresh):
@@ -119,7 +119,7 @@ def steady(table, stream, scale, n_rows):
     centres = draw_centres(scale)
     rows = draw_rows(centres, n_rows, seed=1)
     fresh = draw_rows(centres, N_FRESH, seed=2)
-    memory = KMeans(N_COMPONENTS, n_init=10, random_state=0).fit(rows[: n_rows // 5])
+    memory = kmeans(N_COMPONENTS).fit(rows[: n_rows // 5])
     reference = distortion(memory.cluster_centers_, fresh)
     head = rows[: n_rows // 10]
     ratios, agree = [], True

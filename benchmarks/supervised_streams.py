@@ -27,13 +27,13 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
-from sklearn.cluster import MiniBatchKMeans
-from sklearn.linear_model import SGDClassifier, SGDRegressor
+from sklearn.linear_model import SGDRegressor
 from sklearn.metrics import accuracy_score, log_loss, mean_squared_error
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from benchmarks._data import FILE_SETS
+from benchmarks._peers import CONSTANT_RATE, logistic_sgd, mini_batch_kmeans
 from benchmarks._report import Claim, Table, argument_parser, conclude
 from benchmarks._timing import describe_threads
 from odalib import ODAClassifier, ODARegressor
@@ -41,7 +41,6 @@ from odalib import ODAClassifier, ODARegressor
 CALL, FIRST_SCORED = 100, 4_000
 NEW_CLASS, NEW_AT, NEW_CALL, NEW_ROWS = 4, 20_000, 50, 25_000
 DRIFT_ROWS = 40_000
-CONSTANT_RATE = {"learning_rate": "constant", "eta0": 0.01, "random_state": 0}
 PARTS = ("elec2", "class", "regression")
 
 
@@ -49,7 +48,7 @@ class MajorityOfClusters:
     """MiniBatchKMeans whose clusters count the classes of their rows."""
 
     def __init__(self, n_clusters):
-        self.clusters = MiniBatchKMeans(n_clusters, random_state=0)
+        self.clusters = mini_batch_kmeans(n_clusters)
         self.counts = np.ones((n_clusters, 2))
 
     def partial_fit(self, X, y, classes):
@@ -79,8 +78,8 @@ def classifiers():
         "  step='decreasing'": ours(100),
         "  250 codevectors": ours(250, 1000),
         "MiniBatchKMeans": MajorityOfClusters(100),
-        "SGDClassifier": SGDClassifier(loss="log_loss", random_state=0),
-        "  constant rate": SGDClassifier(loss="log_loss", **CONSTANT_RATE),
+        "SGDClassifier": logistic_sgd(),
+        "  constant rate": logistic_sgd(**CONSTANT_RATE),
     }
 
 
@@ -187,7 +186,7 @@ def regressors():
         "  30 codevectors": ODARegressor(30, step="constant", random_state=0),
         "  step='decreasing'": ODARegressor(100, random_state=0),
         "SGDRegressor": SGDRegressor(random_state=0),
-        "  constant rate": SGDRegressor(**CONSTANT_RATE),
+        "  constant rate": SGDRegressor(random_state=0, **CONSTANT_RATE),
     }
 
 
