@@ -9,6 +9,7 @@ from scipy import sparse
 from scipy.special import log_ndtr, ndtr
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
+from odalib.estimators._decomposition import Decomposition, Problem
 from odalib.estimators._labels import (
     announced_classes,
     classes_of,
@@ -16,7 +17,7 @@ from odalib.estimators._labels import (
     read_labels,
     training_rows,
 )
-from odalib.estimators._multiclass import BaseProbitClassifier, Decomposition, Problem
+from odalib.estimators._multiclass import BaseProbitClassifier
 from odalib.inference.ep.coupling import couple
 
 ONE_HUNDRED_MARGINS = np.random.default_rng(0).normal(scale=3.0, size=(100, 6))
@@ -303,3 +304,27 @@ def test_many_rows_are_answered_as_one():
 def test_nothing_is_answered_before_a_fit():
     with pytest.raises(NotFittedError):
         Fixed().predict([[0.0, 0.0]])
+
+
+def test_extreme_rows_among_others_are_coupled_by_their_logarithms():
+    margins = np.random.default_rng(3).normal(size=(60, 6))
+    margins[::7] *= 30.0
+    model, X = fixed(margins, list("abcd"))
+    logs = couple(log_ndtr(-margins), log_ndtr(margins))
+    np.testing.assert_allclose(model.predict_proba(X), np.exp(logs), rtol=1e-11)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[logs.argmax(axis=1)])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("variance", [0.0, 1e12])
+def test_of_two_classes_means_decide_unless_probabilities_are_equal(dtype, variance):
+    sizes = 10.0 ** np.arange(-20.0, 4.0)
+    margins = np.concatenate([sizes, -sizes, [0.0]])[:, np.newaxis].astype(dtype)
+    model, X = fixed(margins, list("ab"), variance=variance)
+    probabilities = model.predict_proba(X)
+    predicted = model.predict(X)
+    np.testing.assert_array_equal(
+        predicted, model.classes_[probabilities.argmax(axis=1)]
+    )
+    tied = probabilities[:, 0] == probabilities[:, 1]
+    assert tied.any() and (predicted[tied] == "a").all()

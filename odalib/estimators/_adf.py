@@ -5,15 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
-from odalib.estimators._multiclass import Decomposition, stack_moments
-from odalib.estimators._prior import with_intercept
+from odalib.estimators._decomposition import Decomposition
+from odalib.estimators._multiclass import stack_moments
 from odalib.inference.ep.adf import Belief, Prior, begin, with_forgetting
 from odalib.inference.ep.orderings import average
 
 __all__ = ["Beliefs"]
-
-# Rows that are made dense, and given an intercept, at a time.
-BLOCK = 1024
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,8 @@ class Beliefs:
         -------
         Beliefs
         """
-        belief = begin(Prior(np.zeros_like(variances), variances), covariance)
+        prior = Prior(np.zeros_like(variances), variances)
+        belief = begin(prior, covariance, has_intercept=fit_intercept)
         of_problems = (belief,) * len(decomposition.problems)
         return cls(decomposition, of_problems, fit_intercept, dtype)
 
@@ -75,7 +73,7 @@ class Beliefs:
         of_problems = (with_forgetting(belief, share) for belief in self.of_problems)
         return replace(self, of_problems=tuple(of_problems))
 
-    def learn(self, X, codes, weights, visits):
+    def learn(self, X, codes, weights, visits=None):
         """Beliefs after some more rows.
 
         Parameters
@@ -85,8 +83,8 @@ class Beliefs:
             Classes of the rows.
         weights : array of shape (m,)
             Of the visits.
-        visits : array of int of shape (m,)
-            Rows in the order in which they are learnt.
+        visits : array of int of shape (m,), default=None
+            Rows in the order in which they are learnt; None for all, as they stand.
 
         Returns
         -------
@@ -96,22 +94,19 @@ class Beliefs:
         for problem, belief in zip(
             self.decomposition.problems, self.of_problems, strict=True
         ):
-            members, y = problem.rows(codes[visits])
-            rows, row_weights = visits[members], weights[members]
-            for start in range(0, len(rows), BLOCK):
-                block = slice(start, start + BLOCK)
-                belief = belief.learn(
-                    self._with_intercept(X[rows[block]]), y[block], row_weights[block]
-                )
-            of_problems.append(belief)
-        # In the order of the visits, so that it does not matter how they are cut.
-        n_seen = float(np.cumsum(np.append(self.n_seen, weights))[-1])
+            members, y = problem.rows(codes if visits is None else codes[visits])
+            order, powers = visits, weights
+            if len(members) < len(weights):
+                order = members if visits is None else visits[members]
+                powers = weights[members]
+            of_problems.append(belief.learn(X, y, powers, order))
+        n_seen = in_order(self.n_seen, weights)
         return replace(self, of_problems=tuple(of_problems), n_seen=n_seen)
 
     def latent(self, X):
         """Means and variances of the latent values of rows, (n, n_problems) each."""
         # In float32, squares of entries may overflow.
-        rows = self._with_intercept(X).astype(np.float64, copy=False)
+        rows = X.astype(np.float64, copy=False)
         return stack_moments(belief.latent(rows) for belief in self.of_problems)
 
     @staticmethod
@@ -121,5 +116,10 @@ class Beliefs:
         averages = tuple(average(of_one) for of_one in by_problem)
         return replace(several[0], of_problems=averages)
 
-    def _with_intercept(self, rows):
-        return with_intercept(rows) if self.fit_intercept else rows
+
+def in_order(total, weights):
+    """Add weights to a total one after the other, so that no cut of them matters."""
+    if (weights == np.rint(weights)).all():
+        # Whole numbers add up to the same in any order.
+        return float(total + weights.sum())
+    return float(np.cumsum(np.append(total, weights))[-1])

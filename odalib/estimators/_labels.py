@@ -92,6 +92,8 @@ def read_labels(estimator, y):
             "None."
         )
     y = np.asarray(y)
+    if y.ndim == 1 and y.dtype.kind in "biu":
+        return y
     if isinstance(y.dtype, np.dtypes.StringDType):
         # Which scikit-learn does not take.
         y = y.astype(object)
@@ -190,6 +192,10 @@ def encode(labels, classes):
     ValueError
         For labels that are none of the classes, which are named.
     """
+    if len(classes) == 2 and {labels.dtype.kind, classes.dtype.kind} <= set("biuf"):
+        is_second = labels == classes[1]
+        if (is_second | (labels == classes[0])).all():
+            return is_second.astype(np.intp)
     index = {label: code for code, label in enumerate(classes.tolist())}
     distinct, which = np.unique(labels, return_inverse=True)
     unseen = [label for label in distinct.tolist() if label not in index]

@@ -9,10 +9,18 @@ from odalib.inference.ep.gaussians.covariance import check_covariance
 from odalib.inference.ep.leave_one_out import leave_one_out
 from odalib.inference.ep.process import InducedProcess, InducingBasis, Process
 
-__all__ = ["ExactFunction", "InducedFunction", "latent_moments", "loo_moments"]
+__all__ = [
+    "ExactFunction",
+    "InducedFunction",
+    "latent_moments",
+    "loo_moments",
+    "mean_and_bound",
+]
 
 # Rows whose covariances with the inducing points are formed at a time.
 BLOCK_ROWS = 4096
+# Covariances that stay in the cache while they are weighted: 2 MB.
+CACHED_ELEMENTS = 2**18
 
 
 class LatentFunction:
@@ -91,7 +99,20 @@ class ExactFunction(LatentFunction):
 
     def latent(self, kernel, rows):
         """Mean and variance of the function at some rows, shape (m,) each."""
-        return self.process.latent(kernel(rows, self.X), kernel.diag(rows))
+        parts = [
+            self.process.latent(kernel(block, self.X), kernel.diag(block))
+            for block in blocks(rows, BLOCK_ROWS)
+        ]
+        mean, variance = zip(*parts, strict=True)
+        return np.concatenate(mean), np.concatenate(variance)
+
+    def latent_mean(self, kernel, rows):
+        """Mean of the function at some rows, shape (m,)."""
+        weights = self.process.inference.posterior.weights
+        size = max(CACHED_ELEMENTS // len(weights), 1)
+        return np.concatenate(
+            [kernel(block, self.X) @ weights for block in blocks(rows, size)]
+        )
 
     def loo(self):
         """Mean and variance at the training rows, each left out."""
@@ -130,7 +151,7 @@ class InducedFunction(LatentFunction):
     def _features(self, kernel, rows):
         parts = [
             self._basis.features(kernel(block, self.inducing), kernel.diag(block))
-            for block in blocks(rows)
+            for block in blocks(rows, BLOCK_ROWS)
         ]
         features, remainder = zip(*parts, strict=True)
         return np.concatenate(features), np.concatenate(remainder)
@@ -164,17 +185,20 @@ class InducedFunction(LatentFunction):
         """Mean and variance of the function at some rows, shape (m,) each."""
         return self.process.latent(*self._features(kernel, rows))
 
+    def latent_mean(self, kernel, rows):
+        """Mean of the function at some rows, shape (m,)."""
+        parts = [self.latent(kernel, block)[0] for block in blocks(rows, BLOCK_ROWS)]
+        return np.concatenate(parts)
+
     def loo(self):
         """Mean and variance at the training rows, each left out."""
         mean, variance = leave_one_out(self.process.inference)
         return mean, variance + self.process.remainder
 
 
-def blocks(rows):
-    """Blocks of rows, in order."""
-    return [
-        rows[start : start + BLOCK_ROWS] for start in range(0, len(rows), BLOCK_ROWS)
-    ]
+def blocks(rows, size):
+    """Blocks of so many rows, in order."""
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
 def latent_moments(rows, functions, kernels):
@@ -183,6 +207,11 @@ def latent_moments(rows, functions, kernels):
         function.latent(kernel, rows)
         for function, kernel in zip(functions, kernels, strict=True)
     )
+
+
+def mean_and_bound(rows, function, kernel):
+    """Mean of a function at some rows, (n,), and the largest of the prior variances."""
+    return function.latent_mean(kernel, rows), kernel.diag(rows).max()
 
 
 def loo_moments(rows, functions, kernels, parts):

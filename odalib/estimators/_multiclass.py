@@ -1,170 +1,24 @@
-"""What the probit classifiers share: problems of two classes, and predictions."""
-
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import combinations
+"""What the probit classifiers share: latent values, and predictions from them."""
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from odalib.estimators._decomposition import Decomposition, probit_margins
 from odalib.estimators._sklearn import DocumentationLink, validate_rows
 from odalib.estimators._threads import single_threaded_blas
-from odalib.inference.ep.coupling import couple, normalise
-from odalib.inference.ep.sharpness import Sharpness
+from odalib.kernels.association import latent_moments
 
-__all__ = [
-    "BaseProbitClassifier",
-    "Decomposition",
-    "Problem",
-    "probit_margins",
-    "stack_moments",
-]
+__all__ = ["BaseProbitClassifier", "moments_by_roots", "stack_moments"]
 
-NOT_SHARPENED = Sharpness()
 # Latent values of a block of rows, of all problems: 4 MB for means and variances.
 WORK_ELEMENTS = 2**18
-MAX_BLOCK = 4096
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Two classes to tell apart.
-
-    Attributes
-    ----------
-    positive : int
-        Index of the class whose latent values are positive.
-    negative : int or None
-        Index of the other class; None for all others.
-    """
-
-    positive: int
-    negative: int | None
-
-    def rows(self, codes):
-        """Select the rows that take part.
-
-        Parameters
-        ----------
-        codes : array of int of shape (n,)
-            Classes of the rows.
-
-        Returns
-        -------
-        rows : array of int of shape (m,)
-            Which rows.
-        y : array of shape (m,)
-            1.0 for the positive class and -1.0 for the negative one.
-        """
-        is_positive = codes == self.positive
-        if self.negative is None:
-            rows = np.arange(len(codes))
-        else:
-            rows = np.flatnonzero(is_positive | (codes == self.negative))
-        return rows, np.where(is_positive[rows], 1.0, -1.0)
-
-
-@dataclass(frozen=True)
-class Decomposition:
-    """The problems of two classes that make up a problem of many.
-
-    Attributes
-    ----------
-    n_classes : int
-    scheme : {'ovo', 'ovr'}
-        One problem for every pair of classes, (0, 1), (0, 2), ..., of which the
-        second is the positive one; or one for every class, positive, against all
-        others. Two classes are one problem in both.
-    sharpness : Sharpness
-        Of coupled probabilities.
-    """
-
-    n_classes: int
-    scheme: str
-    sharpness: Sharpness = NOT_SHARPENED
-
-    @property
-    def is_coupled(self):
-        """Whether probabilities are coupled from those of pairs."""
-        return self.n_classes > 2 and self.scheme == "ovo"
-
-    @cached_property
-    def problems(self):
-        """Problems in their order, a tuple."""
-        if self.n_classes > 2 and self.scheme == "ovr":
-            return tuple(Problem(c, None) for c in range(self.n_classes))
-        pairs = combinations(range(self.n_classes), 2)
-        return tuple(Problem(second, first) for first, second in pairs)
-
-    def log_probabilities(self, log_negative, log_positive):
-        """Log probabilities of all classes.
-
-        One-vs-one by pairwise coupling, sharpened; one-vs-rest by normalising those of
-        the positive classes.
-
-        Parameters
-        ----------
-        log_negative, log_positive : array of shape (n, n_problems)
-            Log probabilities of the two sides of every problem.
-
-        Returns
-        -------
-        log_probabilities : array of shape (n, n_classes)
-        """
-        if self.n_classes == 2:
-            return np.hstack([log_negative, log_positive])
-        if self.scheme == "ovr":
-            return normalise(log_positive)
-        coupled = couple(log_negative, log_positive)
-        if self.sharpness == NOT_SHARPENED:
-            return coupled
-        return normalise(self.sharpness.power * coupled)
-
-    def sharpened(self, mean, variance, codes, row_weights):
-        """Learn from rows left out how sure coupled probabilities may be.
-
-        Parameters
-        ----------
-        mean, variance : array of shape (n, n_problems)
-            Latent values of rows, each left out.
-        codes : array of int of shape (n,)
-            Classes of the rows.
-        row_weights : array of shape (n,)
-
-        Returns
-        -------
-        Decomposition
-        """
-        if not self.is_coupled:
-            return self
-        margins = probit_margins(mean, variance)
-        coupled = couple(log_ndtr(-margins), log_ndtr(margins))
-        return replace(
-            self, sharpness=self.sharpness.learn(coupled, codes, row_weights)
-        )
-
-    def probit_log_probabilities(self, margins):
-        """Log probabilities of all classes, (n, n_classes), from probit margins.
-
-        Parameters
-        ----------
-        margins : array of shape (n, n_problems)
-            The z of ``P(positive) = Phi(z)``.
-        """
-        return self.log_probabilities(log_ndtr(-margins), log_ndtr(margins))
-
-    def probit_probabilities(self, margins):
-        """Probabilities of all classes, (n, n_classes), from probit margins."""
-        if self.n_classes == 2:
-            return ndtr(np.hstack([-margins, margins]))
-        return np.exp(self.probit_log_probabilities(margins))
-
-
-def probit_margins(mean, variance):
-    """Give the z of ``P(positive) = Phi(z)`` of latent values, with the noise."""
-    return mean / np.sqrt(1.0 + variance)
+MAX_BLOCK = 2**12
+# Rows of so few features are taken in larger blocks.
+SHORT, SHORT_BLOCK = 64, 2**14
+# Latent means that are nearer to zero than so many roundings of a standard deviation
+# may have two probabilities that are the same float.
+TIED = 1e3
 
 
 def stack_moments(of_problems):
@@ -177,6 +31,21 @@ def stack_moments(of_problems):
     """
     mean, variance = zip(*of_problems, strict=True)
     return np.stack(mean, axis=1), np.stack(variance, axis=1)
+
+
+def moments_by_roots(rows, beliefs):
+    """Means and variances of latent values, (n, n_problems) each.
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+    beliefs : sequence
+        About the weights, each of a ``mean`` and a ``root`` R of its covariance
+        ``R R'``; if they have one more than features, that is of the intercept.
+    """
+    means = np.array([belief.mean for belief in beliefs])
+    roots = np.array([belief.root for belief in beliefs])
+    return latent_moments(rows.astype(np.float64, copy=False), means, roots)
 
 
 class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
@@ -201,6 +70,18 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
         """
         raise NotImplementedError
 
+    def _mean_and_bound(self, rows):
+        """Give the latent means of two classes, (n,), and a bound of the variances.
+
+        Where rows cannot be predicted, they are refused.
+        """
+        self._check_block(rows)
+        mean, variance = self._latent(rows)
+        return mean[:, 0], variance.max()
+
+    def _check_block(self, rows):
+        """Refuse rows that cannot be predicted."""
+
     def _rows_to_predict(self, X):
         """Validate rows; in float32 where answers are to be."""
         return validate_rows(self, X, reset=False)
@@ -217,6 +98,16 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
         labels : ndarray of shape (n_samples,)
             Of equally probable classes, as `predict_proba` has them, the first.
         """
+        check_is_fitted(self)
+        if len(self.classes_) == 2:
+            rows = self._rows_to_predict(X)
+            labels = np.empty(rows.shape[0], dtype=self.classes_.dtype)
+            with single_threaded_blas():
+                size = _largest_block(rows)
+                for start in range(0, len(labels), size):
+                    block = slice(start, start + size)
+                    labels[block] = self.classes_.take(self._is_positive(rows[block]))
+            return labels
         most_probable = self.predict_proba(X).argmax(axis=1)
         return self.classes_[most_probable]
 
@@ -321,18 +212,51 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
         """``function(mean, variance)`` block by block, as arrays in the dtype of X."""
         check_is_fitted(self)
         rows = self._rows_to_predict(X)
-        dtype = np.float32 if rows.dtype == np.float32 else np.float64
+
+        def on_block(block):
+            self._check_block(block)
+            return function(*self._latent(block))
+
         n_problems = len(self._decomposition.problems)
-        size = max(min(WORK_ELEMENTS // n_problems, MAX_BLOCK), 1)
+        size = max(min(WORK_ELEMENTS // n_problems, _largest_block(rows)), 1)
         with single_threaded_blas():
             blocks = [
-                function(*self._latent(rows[start : start + size]))
+                on_block(rows[start : start + size])
                 for start in range(0, rows.shape[0], size)
             ]
+        dtype = _dtype_of_answers(rows)
         columns = zip(*blocks, strict=True)
-        return [np.concatenate(column).astype(dtype) for column in columns]
+        return [np.concatenate(column).astype(dtype, copy=False) for column in columns]
+
+    def _is_positive(self, rows):
+        """Whether the second of two classes is more probable, 0 or 1, (n,).
+
+        Means decide, but for those so near to zero that rounding may make the
+        probabilities the same.
+        """
+        dtype = _dtype_of_answers(rows)
+        mean, bound = self._mean_and_bound(rows)
+        limit = TIED * np.finfo(dtype).eps * np.sqrt(1.0 + bound)
+        sides = (mean > 0.0).astype(np.intp)
+        near = np.flatnonzero(np.abs(mean) <= limit)
+        if len(near):
+            margins = probit_margins(*self._latent(rows[near]))
+            probabilities = self._decomposition.probit_probabilities(margins)
+            sides[near] = probabilities.astype(dtype).argmax(axis=1)
+        return sides
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _largest_block(rows):
+    """Rows that are taken at a time."""
+    is_short = np.ndim(rows) == 2 and rows.shape[1] <= SHORT
+    return SHORT_BLOCK if is_short else MAX_BLOCK
+
+
+def _dtype_of_answers(rows):
+    """Dtype of what is said of rows."""
+    return np.float32 if getattr(rows, "dtype", None) == np.float32 else np.float64

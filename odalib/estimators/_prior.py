@@ -5,7 +5,9 @@ from numbers import Real
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["check_latent_range", "weight_variances", "with_intercept"]
+from odalib.kernels.association import largest_size, row_sums
+
+__all__ = ["check_latent_range", "mean_and_bound", "weight_variances", "with_intercept"]
 
 # Of a variance, so that its products with others stay floats.
 LARGEST = 1e250
@@ -51,6 +53,28 @@ def weight_variances(prior_variance, intercept_variance, n_features):
     return np.append(variances, intercept_variance)
 
 
+def mean_and_bound(rows, weights, variances, fit_intercept):
+    """Latent mean of every row, (n,), and a bound of the variances.
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+    weights : array of shape (d,) or (d + 1,)
+        Mean of the weights, of the intercept last if there is one.
+    variances : array of the same shape
+        Prior variances.
+    fit_intercept : bool
+
+    Raises
+    ------
+    ValueError
+        As `check_latent_range`.
+    """
+    slope, intercept = (weights[:-1], weights[-1]) if fit_intercept else (weights, 0.0)
+    mean, largest = row_sums(rows, slope, intercept)
+    return mean, _bound_of_variance(largest, variances)
+
+
 def with_intercept(rows):
     """Rows with a last feature that is one."""
     ones = np.ones((rows.shape[0], 1), dtype=rows.dtype)
@@ -61,11 +85,16 @@ def with_intercept(rows):
 
 def check_latent_range(X, variances):
     """Raise ValueError where variances of latent values would overflow."""
-    values = X.data if sp.issparse(X) else X
-    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    _bound_of_variance(largest_size(X.data if sp.issparse(X) else X), variances)
+
+
+def _bound_of_variance(largest, variances):
+    """Bound of the latent variance of rows whose entries are at most so large."""
     limit = np.sqrt(LARGEST / (variances.max() * len(variances)))
     if largest > limit:
         raise ValueError(
             f"X holds values up to {largest:.3g}, whose squares times the prior "
             f"variance overflow; scale X so that they stay below {limit:.0e}."
         )
+    # The intercept has a feature that is one.
+    return max(largest, 1.0) ** 2 * variances.max() * len(variances)

@@ -6,7 +6,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from odalib.estimators._multiclass import BaseProbitClassifier, probit_margins
+from odalib.estimators._decomposition import probit_margins
+from odalib.estimators._multiclass import BaseProbitClassifier
 
 __all__ = ["BasePropagation"]
 

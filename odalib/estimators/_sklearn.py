@@ -6,7 +6,12 @@ from inspect import signature
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import (
     _check_method_params,
@@ -38,6 +43,7 @@ __all__ = [
     "safe_split",
     "select_params",
     "takes_sample_weight",
+    "validate_parameters",
     "validate_rows",
     "validate_structures",
     "warn_at_bounds",
@@ -54,6 +60,13 @@ def takes_sample_weight(scorer):
     if hasattr(scorer, "_accept_sample_weight"):
         return scorer._accept_sample_weight()
     return "sample_weight" in signature(scorer).parameters
+
+
+def validate_parameters(estimator):
+    """Validate parameters as scikit-learn does, which asks for their names anew."""
+    constraints = estimator._parameter_constraints
+    values = {name: getattr(estimator, name) for name in constraints}
+    validate_parameter_constraints(constraints, values, type(estimator).__name__)
 
 
 def check_weights(sample_weight, X):
@@ -88,16 +101,15 @@ def validate_rows(estimator, X, *, reset, missing=False):
         As scikit-learn does for NaN, infinity, and features that differ from those
         of the fit.
     """
-    if not reset and _is_valid(estimator, X):
-        return X
-    X = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        ensure_all_finite="allow-nan" if missing else True,
-    )
+    if reset or not _is_valid(estimator, X):
+        X = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan" if missing else True,
+        )
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -110,14 +122,14 @@ def _is_valid(estimator, X):
     Its checks cost as much as learning from a thousand rows.
     """
     return (
-        type(X) is np.ndarray
+        type(X) in (np.ndarray, sp.csr_array, sp.csr_matrix)
         and X.ndim == 2
         and X.dtype in (np.float64, np.float32)
         and X.dtype.isnative
-        and len(X) > 0
+        and X.shape[0] > 0
         and X.shape[1] == estimator.n_features_in_
         and not hasattr(estimator, "feature_names_in_")
-        and _has_finite_sum(X)
+        and _has_finite_sum(X.data if sp.issparse(X) else X)
     )
 
 

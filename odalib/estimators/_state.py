@@ -5,6 +5,8 @@ from functools import cached_property, wraps
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from odalib.estimators._sklearn import validate_parameters
+
 __all__ = ["cached_fitted", "check_midstream", "features_kept_on_failure"]
 
 
@@ -48,7 +50,7 @@ def check_midstream(estimator, fixed):
     fixed : dict of str to object
         Names and values, as they were on the first call.
     """
-    estimator._validate_params()
+    validate_parameters(estimator)
     changed = [
         name
         for name, value in fixed.items()

@@ -9,18 +9,24 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from odalib.estimators._adf import Beliefs
+from odalib.estimators._decomposition import Decomposition
 from odalib.estimators._labels import (
     announced_classes,
     classes_of,
     encode,
     training_rows,
 )
-from odalib.estimators._multiclass import BaseProbitClassifier, Decomposition
-from odalib.estimators._prior import check_latent_range, weight_variances
+from odalib.estimators._multiclass import BaseProbitClassifier, moments_by_roots
+from odalib.estimators._prior import (
+    check_latent_range,
+    mean_and_bound,
+    weight_variances,
+)
 from odalib.estimators._sklearn import Interval, StrOptions, fit_context
 from odalib.estimators._state import check_midstream, features_kept_on_failure
 from odalib.estimators._threads import single_threaded_blas
 from odalib.estimators._updates import check_updates
+from odalib.inference.ep.adf import RootBelief
 from odalib.inference.ep.orderings import draw_order
 
 __all__ = ["ADFProbitClassifier"]
@@ -215,9 +221,10 @@ class ADFProbitClassifier(BaseProbitClassifier):
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn some more rows, in the order of arrival.
 
-        How a stream is cut into calls changes nothing. After `fit`, the stream goes
-        on from what was fitted. ``forgetting`` may change between calls; what the
-        belief is made of may not.
+        How a stream is cut into calls changes nothing, but for rounding where 200
+        weights and more have all their covariances. After `fit`, the stream goes on
+        from what was fitted. ``forgetting`` may change between calls; what the belief
+        is made of may not.
 
         Parameters
         ----------
@@ -280,7 +287,7 @@ class ADFProbitClassifier(BaseProbitClassifier):
             check_latent_range(rows, beliefs.prior_variances)
         check_updates(weights)
         with single_threaded_blas():
-            beliefs = beliefs.learn(rows, codes, weights, np.arange(len(codes)))
+            beliefs = beliefs.learn(rows, codes, weights)
         return self._become(classes, beliefs)
 
     def _begin(self, classes, rows):
@@ -300,9 +307,9 @@ class ADFProbitClassifier(BaseProbitClassifier):
         ).forgetting(self.forgetting)
 
     def _visits(self, rows, codes, weights):
-        """Yield the weights and the rows of the visits, in the orders asked for."""
+        """Yield weights and rows of visits, None for all, in the orders asked for."""
         if not self.shuffle:
-            yield weights, np.arange(len(codes))
+            yield weights, None
             return
         random_state = check_random_state(self.random_state)
         for seed in random_state.randint(2**31, size=self.n_orderings):
@@ -318,9 +325,15 @@ class ADFProbitClassifier(BaseProbitClassifier):
         return self
 
     def _latent(self, rows):
+        beliefs = self._beliefs.of_problems
+        if all(isinstance(belief, RootBelief) for belief in beliefs):
+            return moments_by_roots(rows, beliefs)
         return self._beliefs.latent(rows)
 
-    def _rows_to_predict(self, X):
-        rows = super()._rows_to_predict(X)
+    def _mean_and_bound(self, rows):
+        weights, _ = self._beliefs.of_problems[0].moments
+        variances = self._beliefs.prior_variances
+        return mean_and_bound(rows, weights, variances, self.fit_intercept)
+
+    def _check_block(self, rows):
         check_latent_range(rows, self._beliefs.prior_variances)
-        return rows

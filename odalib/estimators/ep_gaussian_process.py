@@ -15,6 +15,7 @@ from sklearn.gaussian_process.kernels import (
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from odalib.estimators._decomposition import Decomposition
 from odalib.estimators._evidence_search import settled
 from odalib.estimators._labels import classes_of, encode, labelled_rows
 from odalib.estimators._latent_function import (
@@ -22,8 +23,8 @@ from odalib.estimators._latent_function import (
     InducedFunction,
     latent_moments,
     loo_moments,
+    mean_and_bound,
 )
-from odalib.estimators._multiclass import Decomposition
 from odalib.estimators._propagation import BasePropagation
 from odalib.estimators._sklearn import (
     Interval,
@@ -401,6 +402,9 @@ class EPGaussianProcessClassifier(BasePropagation):
 
     def _latent(self, rows):
         return latent_moments(rows, self._functions, self._kernels)
+
+    def _mean_and_bound(self, rows):
+        return mean_and_bound(rows, self._functions[0], self._kernels[0])
 
     def _rows_to_predict(self, X):
         return validate_structures(self, X, reset=False)

@@ -7,15 +7,17 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from odalib.estimators._decomposition import Decomposition
 from odalib.estimators._labels import (
     announced_classes,
     classes_of,
     encode,
     labelled_rows,
 )
-from odalib.estimators._multiclass import Decomposition, stack_moments
+from odalib.estimators._multiclass import moments_by_roots, stack_moments
 from odalib.estimators._prior import (
     check_latent_range,
+    mean_and_bound,
     weight_variances,
     with_intercept,
 )
@@ -260,14 +262,19 @@ default=1.0
     def _loo_moments(self):
         return self._loo
 
-    def _rows_to_predict(self, X):
-        rows = super()._rows_to_predict(X)
+    def _check_block(self, rows):
         check_latent_range(rows, np.max(self._learnt.variances, axis=0))
-        return rows
+
+    def _mean_and_bound(self, rows):
+        weights, variances = self._learnt.beliefs[0].mean, self._learnt.variances[0]
+        return mean_and_bound(rows, weights, variances, self.fit_intercept)
 
     def _latent(self, rows):
+        beliefs = self._learnt.beliefs
+        if all(isinstance(belief, DenseBelief) for belief in beliefs):
+            return moments_by_roots(rows, beliefs)
         design = self._design(rows)
-        return stack_moments(belief.latent(design) for belief in self._learnt.beliefs)
+        return stack_moments(belief.latent(design) for belief in beliefs)
 
     @features_kept_on_failure
     def _fit(self, X, y, sample_weight):

@@ -5,7 +5,7 @@ from types import ModuleType
 
 __all__ = ["FAMILIES", "load"]
 
-FAMILIES = ("annealing",)
+FAMILIES = ("adf", "annealing", "association", "pairwise", "propagation")
 
 
 def load(family: str) -> ModuleType | None:

@@ -9,7 +9,7 @@ from odalib.inference.ep.probit import Probit
 from odalib.kernels.reference.adf import (
     learn_covariance,
     learn_diagonal,
-    learn_root,
+    learn_factor,
     relax_features,
 )
 from odalib.kernels.reference.probit import probit_step
@@ -146,14 +146,15 @@ class Case:
 
 @pytest.mark.parametrize("d", [1, 4, 9])
 @pytest.mark.parametrize("noise", [1.0, 0.3])
-def test_root(d, noise):
+def test_factor(d, noise):
     case = Case(d, noise=noise, forgetting=1.0)
     mean = case.prior_mean.copy()
-    root = np.asfortranarray(np.diag(np.sqrt(case.prior_variance)))
-    learn_root(mean, root, case.rows, case.y, case.weights, case.noise)
+    factor, variances = np.asfortranarray(np.eye(d)), case.prior_variance.copy()
+    learn_factor(mean, factor, variances, case.rows, case.y, case.weights, case.noise)
+    covariance = factor * variances @ factor.T
     expected_mean, expected = case.slowly()
     np.testing.assert_allclose(mean, expected_mean, rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(root @ root.T, expected, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(covariance, expected, rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parametrize("d", [1, 4, 9])
@@ -197,9 +198,11 @@ def test_diagonal(forgetting):
         0.0,
         *prior,
         (rows.data, rows.indices, rows.indptr),
+        np.arange(len(case.y)),
         case.y,
         case.weights,
         case.noise,
+        False,
     )
     np.testing.assert_allclose(clock, case.weights.sum(), rtol=1e-14)
     relax_features(mean, variance, touched, clock, *prior, slice(None))
@@ -213,7 +216,17 @@ def test_a_diagonal_row_touches_its_own_features_only():
     rows = (np.array([1.0, -2.0]), np.array([1, 4]), np.array([0, 0, 2]))
     prior = (np.zeros(6), np.full(6, 4.0), 0.5)
     clock = learn_diagonal(
-        mean, variance, touched, 3.0, *prior, rows, np.ones(2), np.ones(2), 1.0
+        mean,
+        variance,
+        touched,
+        3.0,
+        *prior,
+        rows,
+        np.arange(2),
+        np.ones(2),
+        np.ones(2),
+        1.0,
+        False,
     )
     assert clock == 5.0
     assert touched.tolist() == [0, 4.0, 0, 0, 4.0, 0]
@@ -228,8 +241,9 @@ def test_variances_stay_positive(scale):
     x = random.normal(size=(2000, 3)) * scale
     y = random.choice([-1.0, 1.0], 2000)
     ones = np.ones(2000)
-    root = np.asfortranarray(1e3 * np.eye(3))
-    learn_root(np.zeros(3), root, x, y, ones, 1.0)
+    factor, variances = np.asfortranarray(np.eye(3)), np.full(3, 1e6)
+    learn_factor(np.zeros(3), factor, variances, x, y, ones, 1.0)
+    root = factor * np.sqrt(variances)
     assert np.linalg.svd(root, compute_uv=False).min() > 0.0
     rows = sp.csr_array(x)
     variance = np.full(3, 1e6)
@@ -242,9 +256,11 @@ def test_variances_stay_positive(scale):
         np.full(3, 1e6),
         1.0,
         (rows.data, rows.indices, rows.indptr),
+        np.arange(2000),
         y,
         ones,
         1.0,
+        False,
     )
     assert (variance > 0.0).all()
 
@@ -253,8 +269,9 @@ def test_a_contradicted_step_never_ends_in_no_number():
     """Without noise, opposite labels of one row: the belief ends up certain."""
     rows = np.tile([[1.0, 2.0]], (200, 1))
     y = np.tile([-1.0, 1.0], 100)
-    mean, root = np.zeros(2), np.asfortranarray(np.eye(2))
-    learn_root(mean, root, rows, y, np.ones(200), 0.0)
+    mean, factor, variances = np.zeros(2), np.asfortranarray(np.eye(2)), np.ones(2)
+    learn_factor(mean, factor, variances, rows, y, np.ones(200), 0.0)
+    root = factor * np.sqrt(variances)
     assert np.isfinite(mean).all()
     assert np.isfinite(root).all()
     np.testing.assert_allclose(np.linalg.norm(rows[0] @ root), 0.0, atol=1e-100)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from odalib.inference.ep.gaussians.model import symmetric
 from odalib.inference.ep.gaussians.rows import dense, row_products
-from odalib.kernels.reference import adf as kernels
+from odalib.kernels import adf as kernels
 
 __all__ = [
     "Belief",
@@ -23,8 +23,12 @@ __all__ = [
     "RelaxingBelief",
     "RootBelief",
     "begin",
+    "factors",
     "with_forgetting",
 ]
+
+# Numbers that are made dense at a time: 4 MB.
+BLOCK_ELEMENTS = 2**19
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,14 @@ class Belief(ABC):
     prior : Prior
     noise_variance : float
         Of the probit; zero for the step likelihood.
+    has_intercept : bool
+        Whether the last weight is of a feature that is one in every row, and no
+        column of them.
     """
 
     prior: Prior
     noise_variance: float
+    has_intercept: bool
 
     @property
     @abstractmethod
@@ -73,12 +81,12 @@ class Belief(ABC):
         """
 
     @abstractmethod
-    def learn(self, rows, y, weights):
+    def learn(self, rows, y, weights, visits=None):
         """Belief after some more rows; this one stays as it is.
 
         Parameters
         ----------
-        rows : array or CSR matrix of shape (n, d)
+        rows : array or CSR matrix of shape (m, d)
             Each entry of a CSR matrix stored once.
         y : array of shape (n,)
             -1.0 or 1.0.
@@ -86,26 +94,44 @@ class Belief(ABC):
             Positive. A weight is the row so many times in succession, at the cost of
             as many updates; what it has beyond a whole number, r, is one observation
             of ``likelihood^r``, which is forgotten as the r-th part of a row.
+        visits : array of int64 of shape (n,), default=None
+            Rows in the order in which they are learnt; None for all, as they stand.
 
         Returns
         -------
         Belief
         """
 
+    def _blocks(self, rows, y, weights, visits):
+        """Dense rows in float64, labels and weights of the visits, block by block."""
+        size = max(BLOCK_ELEMENTS // len(self.prior.mean), 1)
+        for start in range(0, len(y), size):
+            span = slice(start, start + size)
+            block = dense(rows[span if visits is None else visits[span]])
+            block = np.ascontiguousarray(block, dtype=np.float64)
+            yield block, y[span], weights[span]
+
 
 @dataclass(frozen=True)
 class RootBelief(Belief):
-    """All covariances, as ``root @ root.T``; nothing is forgotten.
+    """All covariances, ``factor @ diag(variances) @ factor.T``; nothing is forgotten.
 
     Attributes
     ----------
     mean : array of shape (d,)
-    root : array of shape (d, d)
+    factor : array of shape (d, d)
+    variances : array of shape (d,)
     """
 
     mean: np.ndarray
-    root: np.ndarray
+    factor: np.ndarray
+    variances: np.ndarray
     forgetting = 1.0
+
+    @cached_property
+    def root(self):
+        """Root R of the covariance ``R R'``, shape (d, d)."""
+        return self.factor * np.sqrt(self.variances)
 
     @cached_property
     def moments(self):
@@ -114,14 +140,19 @@ class RootBelief(Belief):
 
     def latent(self, rows):
         """Mean and variance of ``w'x`` for every row; see `Belief.latent`."""
-        projected = rows @ self.root
-        return rows @ self.mean, row_products(projected, projected)
+        n = rows.shape[1]
+        mean, projected = rows @ self.mean[:n], rows @ self.root[:n]
+        if self.has_intercept:
+            mean, projected = mean + self.mean[-1], projected + self.root[-1]
+        return mean, row_products(projected, projected)
 
-    def learn(self, rows, y, weights):
+    def learn(self, rows, y, weights, visits=None):
         """Belief after some more rows; see `Belief.learn`."""
-        mean, root = self.mean.copy(), self.root.copy(order="F")
-        kernels.learn_root(mean, root, _dense(rows), y, weights, self.noise_variance)
-        return replace(self, mean=mean, root=root)
+        mean, variances = self.mean.copy(), self.variances.copy()
+        factor = self.factor.copy(order="F")
+        for block in self._blocks(rows, y, weights, visits):
+            kernels.learn_factor(mean, factor, variances, *block, self.noise_variance)
+        return replace(self, mean=mean, factor=factor, variances=variances)
 
 
 @dataclass(frozen=True)
@@ -148,22 +179,23 @@ class RelaxingBelief(Belief):
 
     def latent(self, rows):
         """Mean and variance of ``w'x`` for every row; see `Belief.latent`."""
+        if self.has_intercept:
+            rows = np.hstack([dense(rows), np.ones((rows.shape[0], 1))])
         return rows @ self.mean, row_products(rows, rows @ self.covariance)
 
-    def learn(self, rows, y, weights):
+    def learn(self, rows, y, weights, visits=None):
         """Belief after some more rows; see `Belief.learn`."""
         mean, covariance = self.mean.copy(), self.covariance.copy(order="F")
-        kernels.learn_covariance(
-            mean,
-            covariance,
-            self.prior.mean,
-            self.prior.variance,
-            self.forgetting,
-            _dense(rows),
-            y,
-            weights,
-            self.noise_variance,
-        )
+        for block in self._blocks(rows, y, weights, visits):
+            kernels.learn_covariance(
+                mean,
+                covariance,
+                self.prior.mean,
+                self.prior.variance,
+                self.forgetting,
+                *block,
+                self.noise_variance,
+            )
         # The kernel keeps the lower triangle only.
         return replace(self, mean=mean, covariance=symmetric(np.tril(covariance)))
 
@@ -176,8 +208,8 @@ class DiagonalBelief(Belief):
     ----------
     forgetting : float
         As for `RelaxingBelief`, in (0, 1].
-    touched_mean, touched_variance : array of shape (d,)
-        Of every weight at the time in ``touched``.
+    touched_moments : array of shape (d, 2)
+        Mean and variance of every weight at the time in ``touched``.
     touched : array of shape (d,)
         When a weight was last looked at; what it has forgotten since is due.
     clock : float
@@ -185,15 +217,15 @@ class DiagonalBelief(Belief):
     """
 
     forgetting: float
-    touched_mean: np.ndarray
-    touched_variance: np.ndarray
+    touched_moments: np.ndarray
     touched: np.ndarray
     clock: float
 
     @cached_property
     def moments(self):
         """Mean (d,) and variance (d,)."""
-        mean, variance, touched = self._copies()
+        moments, touched = self._copies()
+        mean, variance = moments.T
         kernels.relax_features(
             mean,
             variance,
@@ -210,39 +242,42 @@ class DiagonalBelief(Belief):
         """Mean and variance of ``w'x`` for every row; see `Belief.latent`."""
         mean, variance = self.moments
         squares = rows.multiply(rows) if sp.issparse(rows) else np.square(rows)
-        return rows @ mean, squares @ variance
+        if not self.has_intercept:
+            return rows @ mean, squares @ variance
+        return rows @ mean[:-1] + mean[-1], squares @ variance[:-1] + variance[-1]
 
-    def learn(self, rows, y, weights):
+    def learn(self, rows, y, weights, visits=None):
         """Belief after some more rows; see `Belief.learn`."""
-        rows = sp.csr_array(rows, dtype=np.float64)
-        mean, variance, touched = self._copies()
+        if not (sp.issparse(rows) and rows.dtype == np.float64):
+            rows = sp.csr_array(rows, dtype=np.float64)
+        moments, touched = self._copies()
         clock = kernels.learn_diagonal(
-            mean,
-            variance,
+            *moments.T,
             touched,
             self.clock,
             self.prior.mean,
             self.prior.variance,
             self.forgetting,
             (rows.data, rows.indices, rows.indptr),
+            np.arange(len(y)) if visits is None else visits,
             y,
             weights,
             self.noise_variance,
+            self.has_intercept,
         )
-        return replace(
-            self,
-            touched_mean=mean,
-            touched_variance=variance,
-            touched=touched,
-            clock=clock,
-        )
+        return replace(self, touched_moments=moments, touched=touched, clock=clock)
 
     def _copies(self):
-        parts = (self.touched_mean, self.touched_variance, self.touched)
-        return tuple(part.copy() for part in parts)
+        """Copy what kernels write to: times only where something is forgotten."""
+        forgets = self.forgetting < 1.0
+        return self.touched_moments.copy(), (
+            self.touched.copy() if forgets else self.touched
+        )
 
 
-def begin(prior, covariance, forgetting=1.0, noise_variance=1.0):
+def begin(
+    prior, covariance, forgetting=1.0, noise_variance=1.0, *, has_intercept=False
+):
     """Belief before the first row.
 
     Parameters
@@ -252,20 +287,21 @@ def begin(prior, covariance, forgetting=1.0, noise_variance=1.0):
     forgetting : float, default=1.0
         In (0, 1].
     noise_variance : float, default=1.0
+    has_intercept : bool, default=False
+        See `Belief`.
 
     Returns
     -------
     Belief
     """
+    kind = (prior, noise_variance, has_intercept)
     if covariance == "diagonal":
         never = np.zeros_like(prior.mean)
-        return DiagonalBelief(
-            prior, noise_variance, forgetting, prior.mean, prior.variance, never, 0.0
-        )
-    root = np.diag(np.sqrt(prior.variance))
-    return with_forgetting(
-        RootBelief(prior, noise_variance, prior.mean, root), forgetting
-    )
+        moments = np.column_stack([prior.mean, prior.variance])
+        return DiagonalBelief(*kind, forgetting, moments, never, 0.0)
+    unit = np.eye(len(prior.mean))
+    belief = RootBelief(*kind, prior.mean, unit, prior.variance)
+    return with_forgetting(belief, forgetting)
 
 
 def with_forgetting(belief, forgetting):
@@ -277,16 +313,29 @@ def with_forgetting(belief, forgetting):
         return replace(
             belief,
             forgetting=forgetting,
-            touched_mean=mean,
-            touched_variance=covariance,
+            touched_moments=np.column_stack([mean, covariance]),
             touched=np.full_like(belief.touched, belief.clock),
         )
-    kind = (belief.prior, belief.noise_variance)
+    kind = (belief.prior, belief.noise_variance, belief.has_intercept)
     if forgetting == 1.0:
-        return RootBelief(*kind, mean, np.linalg.cholesky(covariance))
+        return RootBelief(*kind, mean, *factors(np.linalg.cholesky(covariance)))
     return RelaxingBelief(*kind, forgetting, mean, covariance)
 
 
-def _dense(rows):
-    """Rows as a float64 array."""
-    return np.asarray(dense(rows), dtype=np.float64)
+def factors(root):
+    """Factors of the covariance ``root @ root.T``, of a lower triangular root.
+
+    Parameters
+    ----------
+    root : array of shape (d, d)
+
+    Returns
+    -------
+    factor : array of shape (d, d)
+        With ones on its diagonal, unless the root has a zero there.
+    variances : array of shape (d,)
+    """
+    scale = np.diagonal(root)
+    if not scale.all():
+        return root, np.ones(len(root))
+    return root / scale, scale**2

@@ -167,6 +167,34 @@ class Likelihood(ABC):
         Match
         """
 
+    def match_in_turn(
+        self,
+        mean: np.ndarray,
+        covariance: np.ndarray,
+        sites: slice,
+        precision: np.ndarray,
+        shift: np.ndarray,
+    ) -> int | None:
+        """Match single copies of sites one after the other, where a kernel can.
+
+        Parameters
+        ----------
+        mean : array of shape (b,)
+        covariance : array of shape (b, b)
+            Of the latent values of the sites, in Fortran order; both are taken over.
+        sites : slice
+            Which sites.
+        precision, shift : array of shape (b,)
+            Of the sites; updated in place.
+
+        Returns
+        -------
+        n_improper : int or None
+            Sites of improper cavities, which stay as they are. None, the default,
+            where there is no kernel for some of the sites, and nothing has changed.
+        """
+        return None
+
     def higher_cumulants(self, cavity: Cavity) -> tuple[np.ndarray, np.ndarray]:
         """Third and fourth cumulants of the tilted distributions of all sites.
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from odalib.inference.annealing.draws import row_keys, row_uniforms
-from odalib.inference.ep.adf import RelaxingBelief, RootBelief
+from odalib.inference.ep.adf import RelaxingBelief, RootBelief, factors
 
 __all__ = ["average", "draw_order"]
 
@@ -82,11 +82,14 @@ def average(beliefs):
         # By a QR decomposition, that roots keep their digits.
         stacked = np.vstack([*(belief.root.T for belief in beliefs), deviations])
         root = np.linalg.qr(stacked / np.sqrt(len(beliefs))).R.T
-        return replace(first, mean=mean, root=root)
+        factor, variances = factors(root)
+        return replace(first, mean=mean, factor=factor, variances=variances)
     spread = np.mean(covariances, axis=0)
     if isinstance(first, RelaxingBelief):
         spread += deviations.T @ deviations / len(beliefs)
         return replace(first, mean=mean, covariance=spread)
     spread += np.mean(deviations**2, axis=0)
     settled = np.full_like(first.touched, first.clock)
-    return replace(first, touched_mean=mean, touched_variance=spread, touched=settled)
+    return replace(
+        first, touched_moments=np.column_stack([mean, spread]), touched=settled
+    )

@@ -3,10 +3,12 @@
 import numpy as np
 from scipy.special import log_ndtr
 
+from odalib.inference.ep.gaussians.model import LostDefiniteness
 from odalib.inference.ep.likelihood import Cavity, Match
 from odalib.inference.ep.log_concave import LogConcave, Tail, join
 from odalib.inference.ep.mills import mills
 from odalib.inference.ep.quadrature import Factor
+from odalib.kernels import propagation as kernels
 
 __all__ = ["Probit", "log_predictive"]
 
@@ -117,6 +119,24 @@ class Probit(LogConcave):
             for rows in (closed_form, ~closed_form)
         )
         return join(len(numbers), parts)
+
+    def match_in_turn(self, mean, covariance, sites, precision, shift):
+        """Match sites of the first power, no steps; see `Likelihood.match_in_turn`."""
+        if self._has_steps or not self._closed_form[sites].all():
+            return None
+        n_improper = kernels.match_block(
+            mean,
+            covariance,
+            self.y[sites],
+            np.ascontiguousarray(self.noise_variance[sites]),
+            precision,
+            shift,
+        )
+        if n_improper < 0:
+            raise LostDefiniteness(
+                "A site loses more precision than its latent value has."
+            )
+        return n_improper
 
     def curvature(self, latent):
         """Gradient and precision; None where some site is a step."""

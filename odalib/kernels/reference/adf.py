@@ -13,13 +13,13 @@ to the power of what w has beyond a whole number.
 
 A belief is held in one of three ways, each with its kernel, which works in place:
 
-root
-    Any S with ``C = S S'`` (Potter's square root): what is left of a variance is
-    known to the digits of S, and C cannot lose its definiteness by rounding.
+factor
+    Any U and v with ``C = U diag(v) U'``: what is left of a variance is known to the
+    digits of U, and C cannot lose its definiteness by rounding.
 covariance
     C itself, its lower triangle. After every observation it relaxes towards the
     prior, ``mean <- m0 + f (mean - m0)`` and ``C <- f^2 C + (1 - f^2) C0``, which
-    bounds it from below; a root would have to be made anew each time.
+    bounds it from below; a factor would have to be made anew each time.
 diagonal
     Variances of independent weights. A row reads and writes the features it has; the
     relaxations due to the others wait until they are touched.
@@ -33,23 +33,29 @@ from scipy.linalg.blas import dger, dsymv, dsyr
 
 from odalib.kernels.reference.probit import probit_step
 
-__all__ = ["learn_covariance", "learn_diagonal", "learn_root", "relax_features"]
+__all__ = ["learn_covariance", "learn_diagonal", "learn_factor", "relax_features"]
 
 # Up to this variance a latent value is certain, and learning ends before numbers
 # underflow.
 CERTAIN = 1e-280
 
 
-def learn_root(mean, root, rows, y, weights, noise_variance):
-    """Learn rows one after the other, in place; the covariance by its root.
+def learn_factor(mean, factor, variances, rows, y, weights, noise_variance):
+    """Learn rows one after the other, in place; the covariance by its factors.
+
+    By Potter's square root, which leaves the variances as they are and fills the
+    factor; another way to the same covariance may keep a triangle and change both.
 
     Parameters
     ----------
     mean : array of shape (d,)
-    root : array of shape (d, d)
-        In Fortran order; the covariance is ``root @ root.T``.
-    rows : array of shape (n, d)
-        In float64.
+    factor : array of shape (d, d)
+        In Fortran order.
+    variances : array of shape (d,)
+        The covariance is ``factor @ diag(variances) @ factor.T``.
+    rows : array of shape (n, d) or (n, d - 1)
+        In float64; where they have one feature less than there are weights, the last
+        is one, as of an intercept.
     y : array of shape (n,)
         -1.0 or 1.0.
     weights : array of shape (n,)
@@ -57,9 +63,12 @@ def learn_root(mean, root, rows, y, weights, noise_variance):
     noise_variance : float
         Zero for the step likelihood.
     """
-    for row, label, weight in zip(rows, y.tolist(), weights.tolist(), strict=True):
-        projected = row @ root
-        variance = float(projected @ projected)
+    for row, label, weight in zip(
+        _complete(rows, len(mean)), y.tolist(), weights.tolist(), strict=True
+    ):
+        projected = row @ factor
+        scaled = variances * projected
+        variance = float(projected @ scaled)
         if variance <= CERTAIN:
             continue
         latent = float(row @ mean)
@@ -72,10 +81,10 @@ def learn_root(mean, root, rows, y, weights, noise_variance):
             latent += more * kept * variance
             gain += more * kept
             kept *= share
-        direction = root @ projected
+        direction = factor @ scaled
         mean += gain * direction
         shrinkage = (1.0 - sqrt(kept)) / variance
-        dger(-shrinkage, direction, projected, a=root, overwrite_a=True)
+        dger(-shrinkage, direction, projected, a=factor, overwrite_a=True)
 
 
 def learn_covariance(
@@ -91,7 +100,7 @@ def learn_covariance(
 ):
     """Learn rows one after the other and forget, in place.
 
-    Parameters are those of `learn_root`, and
+    Parameters are those of `learn_factor`, and
 
     covariance : array of shape (d, d)
         In Fortran order; the lower triangle is read and written.
@@ -101,7 +110,9 @@ def learn_covariance(
         Of the difference from the prior mean, what is left after one observation.
     """
     variances = np.einsum("ii->i", covariance)
-    for row, label, weight in zip(rows, y.tolist(), weights.tolist(), strict=True):
+    for row, label, weight in zip(
+        _complete(rows, len(mean)), y.tolist(), weights.tolist(), strict=True
+    ):
         for power in _powers(weight):
             direction = dsymv(1.0, covariance, row, lower=True)
             variance = float(row @ direction)
@@ -128,9 +139,11 @@ def learn_diagonal(
     prior_variance,
     forgetting,
     rows,
+    visits,
     y,
     weights,
     noise_variance,
+    has_intercept,
 ):
     """Learn sparse rows one after the other, in place; weights are independent.
 
@@ -143,8 +156,13 @@ def learn_diagonal(
     clock : float
         The time: weight of the observations up to here.
     rows : tuple of arrays
-        The entries ``(data, indices, indptr)`` of a CSR matrix of shape (n, d) in
-        float64, each entry stored once.
+        The entries ``(data, indices, indptr)`` of a CSR matrix in float64, each entry
+        stored once.
+    visits : array of int64 of shape (n,)
+        Rows in the order in which they are learnt; y and weights are of the visits.
+    has_intercept : bool
+        Whether the last weight is of a feature that is one in every row, and is not
+        among the entries.
 
     Returns
     -------
@@ -153,9 +171,14 @@ def learn_diagonal(
     """
     data, indices, indptr = rows
     ends = indptr.tolist()
-    for i, (label, weight) in enumerate(zip(y.tolist(), weights.tolist(), strict=True)):
-        entries = slice(ends[i], ends[i + 1])
+    for row, label, weight in zip(
+        visits.tolist(), y.tolist(), weights.tolist(), strict=True
+    ):
+        entries = slice(ends[row], ends[row + 1])
         features, values = indices[entries], data[entries]
+        if has_intercept:
+            features = np.append(features, len(mean) - 1)
+            values = np.append(values, 1.0)
         for power in _powers(weight):
             relax_features(
                 mean,
@@ -199,6 +222,12 @@ def relax_features(
     left *= left
     variance[features] = left * variance[features] + (1.0 - left) * widest
     touched[features] = clock
+
+
+def _complete(rows, n_features):
+    """Rows with all of their features."""
+    missing = n_features - rows.shape[1]
+    return np.hstack([rows, np.ones((len(rows), missing))]) if missing else rows
 
 
 def _powers(weight):

@@ -10,7 +10,7 @@ from math import asinh, exp, hypot, pi, sqrt
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-__all__ = ["probit_step"]
+__all__ = ["probit_site", "probit_step"]
 
 # Left of TAIL the continued fraction has converged to 1e-14 at this depth; right of
 # ONE, Phi is 1 in floats, and right of FLAT so are all its powers to any digit.
@@ -65,6 +65,39 @@ def probit_step(label, mean, variance, noise_variance, power=1.0):
         return 0.0, 1.0
     ratio, _, slope = _mills(z)
     return label * ratio / scale, noise_variance / total + variance / total * slope
+
+
+def probit_site(label, mean, variance, noise_variance):
+    """Site that matches a latent value that is seen once.
+
+    With the terms of `probit_step` and ``D = noise_variance + variance q``, precision
+    ``r g / D`` and shift ``label s r (1 + z g) / D``, without cancellation.
+
+    Parameters
+    ----------
+    label : float
+        -1.0 or 1.0.
+    mean, variance : float
+        Of the latent value without the site; the variance is not negative.
+    noise_variance : float
+        Positive.
+
+    Returns
+    -------
+    precision, shift : float
+        Of the site ``exp(-precision f^2 / 2 + shift f)``.
+    """
+    scale = sqrt(noise_variance + variance)
+    z = label * mean / scale
+    ratio, excess, slope = _mills(z)
+    denominator = noise_variance + variance * slope
+    if z < TAIL:
+        # Since 1 + z g = q + g^2, a sum of what is positive.
+        shift = ratio * (slope + excess * excess)
+        return (1.0 - slope) / denominator, label * scale * shift / denominator
+    precision = ratio * excess
+    shift = ratio + precision * z
+    return precision / denominator, label * scale * shift / denominator
 
 
 def _mills(z):

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from odalib.inference.ep.coupling import couple, normalise
+from odalib.inference.ep.coupling import (
+    couple,
+    couple_plainly,
+    least_plain_rate,
+    normalise,
+)
 
 
 def pairs(n_classes):
@@ -143,3 +148,24 @@ def test_normalise_does_not_overflow_or_write():
         normalise(given), [[-2e300, 0.0], [-np.log(2), -np.log(2)]], rtol=1e-15
     )
     np.testing.assert_array_equal(given, before)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 10, 25])
+def test_without_logarithms_the_same_comes_out(n_classes):
+    """Down to the least of rates, and of what they make of the least class."""
+    least = least_plain_rate(n_classes)
+    random = np.random.default_rng(n_classes)
+    shape = 200, len(pairs(n_classes))
+    rarer = 0.5 * least ** random.random(shape)
+    rarer.flat[:2] = 0.5, least
+    is_first = random.random(shape) < 0.5
+    first = np.where(is_first, rarer, 1.0 - rarer)
+    second = np.where(is_first, 1.0 - rarer, rarer)
+    expected = couple(np.log(first), np.log(second))
+    found = couple_plainly(first, second)
+    np.testing.assert_allclose(np.log(found), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
+
+
+def test_without_logarithms_no_rows_are_no_rows():
+    assert couple_plainly(np.empty((0, 3)), np.empty((0, 3))).shape == (0, 3)

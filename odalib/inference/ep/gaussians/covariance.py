@@ -3,7 +3,8 @@
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg.lapack import dlauum, dpotrf, dpotrs, dtrtri
+from scipy.linalg import get_lapack_funcs
+from scipy.linalg.lapack import dpotrf
 
 from odalib.inference.ep.gaussians.dense import DenseMoving
 from odalib.inference.ep.gaussians.model import (
@@ -15,11 +16,15 @@ from odalib.inference.ep.gaussians.model import (
 
 __all__ = ["Covariance", "CovariancePosterior", "check_covariance"]
 
+LAPACK = ("potrf", "potrs", "trtri", "lauum")
 # A covariance passes that is positive definite once this share of its mean variance
 # is added to the diagonal: rounding leaves semidefinite ones so.
 JITTER = 1e-8
 # Share of its information that a site must give for `1 - share` to keep its digits.
 DIVISIBLE = 1e-6
+# Latent values from which the price of a factorisation is that of its arithmetic, and
+# variances below which no product leaves the range of float32.
+MANY, MODERATE = 256, 1e12
 
 
 class Covariance(GaussianModel):
@@ -32,7 +37,8 @@ class Covariance(GaussianModel):
     Parameters
     ----------
     covariance : array of shape (n, n)
-        ``K``: symmetric, positive semidefinite (`check_covariance`).
+        ``K``: symmetric, positive semidefinite (`check_covariance`). In float32, so
+        are the factors of the posterior.
     mean : array of shape (n,), default=None
         Prior mean; None for zeros.
     """
@@ -47,6 +53,11 @@ class Covariance(GaussianModel):
     def posterior(self, precision, shift):
         return CovariancePosterior(self, precision, shift)
 
+    def rough(self):
+        if self.n_sites < MANY or np.diag(self.covariance).max() > MODERATE:
+            return self
+        return Covariance(self.covariance.astype(np.float32), self.mean)
+
 
 class CovariancePosterior(Posterior):
     """Posterior of `Covariance`; everything is derived from ``B`` when asked for.
@@ -60,16 +71,20 @@ class CovariancePosterior(Posterior):
     def __init__(self, model, precision, shift):
         self._model = model
         self._precision, self._root = precision, np.sqrt(precision)
-        root = self._root
+        self._lapack = get_lapack_funcs(LAPACK, (model.covariance,))
+        root = self._root.astype(model.covariance.dtype)
         scaled = np.multiply(model.covariance, root, order="F")
         scaled *= root[:, np.newaxis]
         scaled.flat[:: len(root) + 1] += 1.0
-        self._factor, info = dpotrf(scaled, lower=1, overwrite_a=1)
-        if info != 0:
-            raise LostDefiniteness(
-                f"The covariance of the latent values is not positive definite: the "
-                f"factorisation of I + S^(1/2) K S^(1/2) broke down at row {info - 1}."
-            )
+        self._factor = scaled
+        if precision.any():
+            self._factor, info = self._lapack[0](scaled, lower=1, overwrite_a=1)
+            if info != 0:
+                raise LostDefiniteness(
+                    f"The covariance of the latent values is not positive definite: "
+                    f"the factorisation of I + S^(1/2) K S^(1/2) broke down at row "
+                    f"{info - 1}."
+                )
         self.weights = self._solve_shift(shift)
         self._moved = model.covariance @ self.weights
         self.mean = model.mean + self._moved
@@ -94,11 +109,11 @@ class CovariancePosterior(Posterior):
 
     def _solve(self, right):
         """``B^-1 right``."""
-        return dpotrs(self._factor, right, lower=1)[0]
+        return self._lapack[1](self._factor, right, lower=1)[0]
 
     @cached_property
     def _inverse_factor(self):
-        return dtrtri(self._factor, lower=1)[0]
+        return self._lapack[2](self._factor, lower=1)[0]
 
     @cached_property
     def variance(self):
@@ -139,7 +154,7 @@ class CovariancePosterior(Posterior):
     @cached_property
     def reduction(self):
         """``R = S^(1/2) B^-1 S^(1/2)``, shape (n, n)."""
-        inverse = symmetric(dlauum(self._inverse_factor, lower=1)[0])
+        inverse = symmetric(self._lapack[3](self._inverse_factor, lower=1)[0])
         inverse *= self._root
         inverse *= self._root[:, np.newaxis]
         return inverse

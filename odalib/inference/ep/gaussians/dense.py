@@ -26,6 +26,9 @@ class DenseMoving(MovingPosterior):
     def block(self, sites):
         return self.mean[sites], self._covariance[sites, sites]
 
+    def dense(self):
+        return self.mean, self._covariance
+
     def local(self, sites):
         mean, covariance = self.block(sites)
         return DenseMoving(mean, covariance.copy(order="F"))

@@ -95,6 +95,14 @@ class MovingPosterior(ABC):
     def block(self, sites: slice) -> tuple[np.ndarray, np.ndarray]:
         """Mean, shape (b,), and covariance, shape (b, b), of some latent values."""
 
+    def dense(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Mean and covariance of all latent values, where they are held as such.
+
+        Who writes to them changes the posterior. None, the default, where others
+        than these moments are held.
+        """
+        return None
+
     @abstractmethod
     def local(self, sites: slice) -> "MovingPosterior":
         """Posterior of some latent values by themselves, numbered from zero."""
@@ -141,6 +149,10 @@ class GaussianModel(ABC):
     def first_precision(self) -> np.ndarray:
         """Site precisions to start from, which give a proper posterior."""
         return np.zeros(self.n_sites)
+
+    def rough(self) -> "GaussianModel":
+        """Give the same model to a few digits, where that is cheaper; else itself."""
+        return self
 
 
 def symmetric(lower):

@@ -195,6 +195,8 @@ def dense_factor(belief, X, precision):
     LostDefiniteness
         Where sites of negative precision leave no positive definite matrix.
     """
+    if not precision.any():
+        return belief.factor
     negative = bool((precision < 0).any())
     total = belief.factor.T @ belief.factor
     for span in spans(X):

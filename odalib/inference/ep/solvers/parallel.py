@@ -1,5 +1,7 @@
 """Parallel expectation propagation: all sites at once, damped by rule."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from odalib.inference.ep.gaussians.model import LostDefiniteness
@@ -16,6 +18,9 @@ LAPLACE_STEPS = 4
 PATIENCE, DAMPING, FLOOR, STALLED = 20, 0.5, 0.25, 3
 # Deviations, as shares of means, below which extrapolation would follow rounding.
 ROUNDED = 1e-6
+# Residual down to which a rough model serves, whose own errors are far below it, and
+# iterations that it is given.
+ROUGH, ROUGH_ITERATIONS = 1e-3, 6
 # Halvings of a step that led to an improper cavity, at the most.
 RETREATS = 50
 
@@ -27,32 +32,53 @@ class Parallel(Solver):
     extrapolated from those before (`Anderson`), which ends most cycles; the rule damps
     what is left, and gives up where that does not help. A step to improper cavities,
     or to no posterior at all, is halved until it is none, and the damping with it.
+    A model that is cheaper to a few digits serves until more of them count.
     """
 
     def run(self, problem, sites, tol, max_iter):
-        target = laplace_sites(problem) if sites is None else sites
-        damping, best, waited, n_improper = 1.0, np.inf, 0, 0
-        residuals: list[float] = []
-        anderson = Anderson()
-        iterate, halvings = step(problem, problem.first_sites(), target)
-        while True:
-            n_improper += halvings
-            damping = max(damping * 0.5**halvings, FLOOR)
-            match = iterate.match
-            residuals.append(problem.residual(iterate))
-            converged = residuals[-1] <= tol
-            if converged or len(residuals) == max_iter:
-                return Run(iterate, residuals, converged, n_improper)
-            waited += 1
-            if residuals[-1] <= best / 2:
-                best, waited = residuals[-1], 0
-            elif waited == PATIENCE * STALLED:
-                return Run(iterate, residuals, False, n_improper)
-            elif waited % PATIENCE == 0:
-                damping = max(damping * DAMPING, FLOOR)
-            target = iterate.sites.towards(match.precision, match.shift, damping)
-            target = accelerate(anderson, problem.counts, iterate, target)
-            iterate, halvings = step(problem, iterate.sites, target)
+        rough = problem.rough()
+        n_rough = min(ROUGH_ITERATIONS, max_iter - 1)
+        if rough is problem or n_rough == 0 or tol >= ROUGH:
+            return iterate(problem, sites, tol, max_iter)
+        try:
+            before = iterate(rough, sites, ROUGH, n_rough)
+        except LostDefiniteness:
+            return iterate(problem, sites, tol, max_iter)
+        match, n_before = before.iterate.match, len(before.residuals)
+        reached = Sites(match.precision, match.shift)
+        run = iterate(problem, reached, tol, max_iter - n_before)
+        return replace(
+            run,
+            residuals=before.residuals + run.residuals,
+            n_improper=before.n_improper + run.n_improper,
+        )
+
+
+def iterate(problem, sites, tol, max_iter):
+    """Run with one model; from the sites of the Laplace approximation for None."""
+    target = laplace_sites(problem) if sites is None else sites
+    damping, best, waited, n_improper = 1.0, np.inf, 0, 0
+    residuals: list[float] = []
+    anderson = Anderson()
+    last, halvings = step(problem, problem.first_sites(), target)
+    while True:
+        n_improper += halvings
+        damping = max(damping * 0.5**halvings, FLOOR)
+        match = last.match
+        residuals.append(problem.residual(last))
+        converged = residuals[-1] <= tol
+        if converged or len(residuals) == max_iter:
+            return Run(last, residuals, converged, n_improper)
+        waited += 1
+        if residuals[-1] <= best / 2:
+            best, waited = residuals[-1], 0
+        elif waited == PATIENCE * STALLED:
+            return Run(last, residuals, False, n_improper)
+        elif waited % PATIENCE == 0:
+            damping = max(damping * DAMPING, FLOOR)
+        target = last.sites.towards(match.precision, match.shift, damping)
+        target = accelerate(anderson, problem.counts, last, target)
+        last, halvings = step(problem, last.sites, target)
 
 
 def step(problem, origin, target):

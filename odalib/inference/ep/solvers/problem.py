@@ -1,7 +1,7 @@
 """Problem, sites and iterates: what every solver is given and gives back."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -89,6 +89,11 @@ class Problem:
                 SHIFT * moved.max(),
             )
         )
+
+    def rough(self) -> "Problem":
+        """Give the same problem to a few digits, where that is cheaper; else itself."""
+        model = self.model.rough()
+        return self if model is self.model else replace(self, model=model)
 
     def first_sites(self):
         """Sites that say as little as the model allows."""

@@ -111,6 +111,11 @@ def sweep(problem, iterate, block_size):
 
 def match_block(problem, local, block, precision, shift):
     """Match the sites of a block one after the other, in place; count improper ones."""
+    moments = local.dense()
+    if moments is not None and (problem.counts[block] == 1.0).all():
+        skipped = problem.likelihood.match_in_turn(*moments, block, precision, shift)
+        if skipped is not None:
+            return skipped
     n_improper = 0
     for i in range(len(precision)):
         site = slice(i, i + 1)
