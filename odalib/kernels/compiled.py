@@ -10,7 +10,11 @@ FAMILIES = ("adf", "annealing", "association", "pairwise", "propagation")
 
 def load(family: str) -> ModuleType | None:
     """Return compiled kernels, None where odalib was installed without a compiler."""
+    name = f"odalib.kernels._{family}"
     try:
-        return import_module(f"odalib.kernels._{family}")
-    except ImportError:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        # What is there and cannot be loaded is a fault.
+        if error.name != name:
+            raise
         return None

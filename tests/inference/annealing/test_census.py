@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.census import Census
 from odalib.inference.annealing.codebook import Codebook
+from odalib.inference.annealing.descent import nearest_child, nearest_of_group
 from odalib.inference.annealing.divergences import as_divergence
 from odalib.inference.annealing.groups import MAX_CLASSES
-from odalib.inference.annealing.descent import nearest_child, nearest_of_group
 from odalib.inference.annealing.lineage import (
     joined_by,
     merged_into,
