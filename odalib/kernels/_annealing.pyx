@@ -222,18 +222,25 @@ def row_hashes(const double[:, ::1] rows, const int64_t[::1] starts,
     return hashes
 
 
+cdef check_followed(const double[::1] row_weights, Py_ssize_t n_rows,
+                    const double[::1] steps, Py_ssize_t n_steps, points, axis, mass,
+                    Py_ssize_t K, Py_ssize_t d):
+    """Refuse arrays that are not of the shapes that `reference.follow` asks for."""
+    check_sizes(K, n_rows, d)
+    check_shape("row_weights", (row_weights.shape[0],), (n_rows,))
+    check_shape("steps", (steps.shape[0],), (n_steps,))
+    check_shape("points", points.shape, (K, d))
+    check_shape("axis", axis.shape, (K, d))
+    check_shape("mass", mass.shape, (K,))
+
+
 def follow_batches(const double[:, ::1] rows, const double[::1] row_weights,
                    const int64_t[::1] starts, const double[::1] steps,
                    points, weights, double inverse_temperature, multipliers,
                    axis, mass):
     """As `reference.follow`, of the squared Euclidean divergence."""
     cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1], K = len(weights)
-    check_sizes(K, n_rows, d)
-    check_shape("row_weights", (row_weights.shape[0],), (n_rows,))
-    check_shape("steps", (steps.shape[0],), (len(starts),))
-    check_shape("points", points.shape, (K, d))
-    check_shape("axis", axis.shape, (K, d))
-    check_shape("mass", mass.shape, (K,))
+    check_followed(row_weights, n_rows, steps, len(starts), points, axis, mass, K, d)
     points, axis = np.array(points, order="C"), np.array(axis, order="C")
     weights, mass = np.array(weights), np.array(mass)
     cdef double[:, ::1] points_view = points, axis_view = axis
@@ -292,12 +299,7 @@ def follow_rows(const double[:, ::1] rows, const double[::1] row_weights, starts
     None for others.
     """
     cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1], K = len(weights)
-    check_sizes(K, n_rows, d)
-    check_shape("row_weights", (row_weights.shape[0],), (n_rows,))
-    check_shape("steps", (steps.shape[0],), (len(starts),))
-    check_shape("points", points.shape, (K, d))
-    check_shape("axis", axis.shape, (K, d))
-    check_shape("mass", mass.shape, (K,))
+    check_followed(row_weights, n_rows, steps, len(starts), points, axis, mass, K, d)
     cdef bint is_square = formula == "squared_euclidean"
     cdef bint narrow = ODALIB_HAS_LANES and is_square and d <= NARROW
     cdef Py_ssize_t width = (K + LANES - 1) // LANES * LANES if narrow else K
