@@ -1,6 +1,16 @@
-"""The few hot loops of the suite.
+"""The few hot loops of the suite, in families of one file name.
 
-``reference`` holds the readable NumPy meaning of every kernel. ``annealing`` hands out
-those that serve: compiled ones, of the same signatures and held to the reference by
-tests, where odalib was installed with a compiler at hand.
+======================  ==============================================================
+``FAMILY.py``           Hands out what serves: compiled kernels for what they take,
+                        where odalib was installed with a compiler at hand, and NumPy
+                        for all else.
+``reference/FAMILY.py`` The readable meaning of every kernel in NumPy, which tests hold
+                        the compiled ones to.
+``_FAMILY.pyx``         Compiled kernels of the same signatures.
+``*_core.h``            Their loops in C, over vectors of ``vector.h``.
+======================  ==============================================================
+
+Families are ``annealing`` (association, nearest codevectors, codebooks that follow
+rows, hashes of rows), ``association`` (predictions), ``adf``, ``propagation`` (blocks of
+sites) and ``pairwise`` (messages, Gibbs sweeps).
 """
