@@ -11,6 +11,6 @@
 ======================  ==============================================================
 
 Families are ``annealing`` (association, nearest codevectors, codebooks that follow
-rows, hashes of rows), ``association`` (predictions), ``adf``, ``propagation`` (blocks of
-sites) and ``pairwise`` (messages, Gibbs sweeps).
+rows, hashes of rows), ``association`` (predictions), ``adf``, ``propagation`` (blocks
+of sites) and ``pairwise`` (messages, Gibbs sweeps).
 """
