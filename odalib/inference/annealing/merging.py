@@ -76,7 +76,7 @@ def merge_down(codebook, divergence, n_codevectors):
         points = divergence.interior(points, mean)
         if index is None:
             return _all_rises(points, weights, divergence)
-        return _rises(points, weights, divergence, [index])[0]
+        return _rises(points, weights, divergence, slice(index, index + 1))[0]
 
     joined = _joined_rises if divergence.translation_invariant else None
     return _agglomerate(codebook, costs, n_left=n_codevectors, joined=joined)
@@ -99,28 +99,27 @@ def _all_rises(points, weights, divergence):
     # Where phi is quadratic, no work array is over features.
     size = n_codevectors if divergence.translation_invariant else points.size
     step = max(1, PAIR_ELEMENTS // size)
-    starts = range(0, n_codevectors, step)
     return np.concatenate(
         [
-            _rises(points, weights, divergence, range(i, min(i + step, n_codevectors)))
-            for i in starts
+            _rises(points, weights, divergence, slice(start, start + step))
+            for start in range(0, n_codevectors, step)
         ]
     )
 
 
-def _rises(points, weights, divergence, indices):
-    """``w_i phi(mu_i) + w_j phi(mu_j) - (w_i + w_j) phi(mu_ij)`` for rows i."""
-    indices = list(indices)
-    sums = weights[indices, np.newaxis] + weights
-    share = weights[indices, np.newaxis] / sums
+def _rises(points, weights, divergence, span):
+    """``w_i phi(mu_i) + w_j phi(mu_j) - (w_i + w_j) phi(mu_ij)`` for a slice of i."""
+    own_weights = weights[span, np.newaxis]
+    sums = own_weights + weights
+    share = own_weights / sums
     if divergence.translation_invariant:
         # phi is quadratic, and the rise w_i w_j / (w_i + w_j) d(mu_i, mu_j).
-        return share * weights * _quadratic(points, divergence, indices)
+        return share * weights * _quadratic(points, divergence, span)
     share = share[..., np.newaxis]
-    merged = share * points[indices, np.newaxis] + (1.0 - share) * points
+    merged = share * points[span, np.newaxis] + (1.0 - share) * points
     at_merged = divergence.phi(merged.reshape(-1, points.shape[1])).reshape(sums.shape)
     own = weights * divergence.phi(points)
-    return own[indices, np.newaxis] + own - sums * at_merged
+    return own[span, np.newaxis] + own - sums * at_merged
 
 
 def _joined_rises(weights, first, second, of_first, of_second, between):
@@ -133,12 +132,14 @@ def _joined_rises(weights, first, second, of_first, of_second, between):
     return (sums - weights * between) / (first + second + weights)
 
 
-def _quadratic(points, divergence, indices):
-    """``d(mu_j, mu_i)`` for rows i, where phi is quadratic."""
-    values = divergence.phi(points)
-    gradients = divergence.gradient(points[indices])
-    offsets = np.einsum("ij,ij->i", gradients, points[indices]) - values[indices]
-    return values + offsets[:, np.newaxis] - gradients @ points.T
+def _quadratic(points, divergence, span):
+    """``d(mu_j, mu_i)`` for a slice of i, where phi is quadratic."""
+    values, own = divergence.phi(points), points[span]
+    gradients = divergence.gradient(own)
+    between = gradients @ points.T
+    np.subtract(values, between, out=between)
+    between += (np.einsum("ij,ij->i", gradients, own) - values[span])[:, np.newaxis]
+    return between
 
 
 def _agglomerate(codebook, costs, *, threshold=np.inf, n_left=1, joined=None):
