@@ -37,11 +37,15 @@ def parse(arguments):
         "--compare", nargs=2, metavar=("OLD", "NEW"), help="time tasks at two commits"
     )
     options = parser.parse_args(arguments)
+    if options.compare is not None and (options.strict or options.data is not None):
+        parser.error("--compare takes neither --strict nor --data")
     known = script_names() if options.compare is None else list(TASKS)
     if options.data is not None:
+        if not Path(options.data).is_dir():
+            parser.error(f"--data: {options.data} is no folder")
         # Scripts run from the root of the checkout.
-        options.data = str(Path(options.data).resolve(strict=True))
-    options.names = options.names or known
+        options.data = str(Path(options.data).resolve())
+    options.names = list(dict.fromkeys(options.names or known))
     if unknown := sorted(set(options.names) - set(known)):
         parser.error(f"no {', '.join(unknown)} among {', '.join(known)}")
     return options

@@ -77,7 +77,8 @@ def run_tasks(folder, names):
 def alternate_trees(trees, names, run=run_tasks, n_pairs=N_PAIRS):
     """Time tasks in fresh processes of both trees in turn.
 
-    Who goes first changes from pair to pair.
+    Who goes first changes from pair to pair. Which pair is running goes to the
+    standard error, where it does not break the table.
 
     Parameters
     ----------
@@ -94,7 +95,9 @@ def alternate_trees(trees, names, run=run_tasks, n_pairs=N_PAIRS):
         Seconds old and new of every task, None where a tree lacks it.
     """
     pairs = {name: [] for name in names}
+    what = names[0] if len(names) == 1 else f"{len(names)} tasks"
     for turn in range(n_pairs):
+        print(f"{what}: pair {turn + 1} of {n_pairs}", file=sys.stderr, flush=True)
         order = trees if turn % 2 == 0 else trees[::-1]
         found = {tree: run(tree, names)["seconds"] for tree in order}
         for name in names:
@@ -131,12 +134,13 @@ def compare_trees(trees, names, run=run_tasks):
     -------
     list of str
     """
+    measured = alternate_trees(trees, names, run)
     table = Table(
         {"task": "<20", "old": ">9.4f", "new": ">9.4f", "ratio": ">6.3f"}
         | {"again": ">6.3f", "verdict": "<9"}
     )
     slower = []
-    for name, pairs in alternate_trees(trees, names, run).items():
+    for name, pairs in measured.items():
         ratio, again, verdict = median_ratio(pairs), "", "fine"
         if ratio is None:
             seconds = [_median_or_word(column) for column in zip(*pairs, strict=True)]

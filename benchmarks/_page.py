@@ -24,7 +24,8 @@ states. Times are wall-clock times unless the claim says otherwise, medians wher
 are repeated, and mean little where the load is beyond the threads. A ratio is that of
 odalib to its peer. DIR is a [folder of public data
 sets](../benchmarks/README.md#data); without it a script leaves out the cases that need
-it, which its section says too.
+it, which its section says too. Where the last run of a script failed, its section
+says so below the figures of the last that did not.
 
 `python -m benchmarks --compare OLD NEW` times small tasks at two commits and fails
 where one has become more than 15 % slower.
@@ -45,7 +46,8 @@ def render(records):
     Parameters
     ----------
     records : dict of str to dict
-        What `benchmarks._book.measure` returns, by name of the script.
+        What `benchmarks._book.measure` returns, by name of the script; for one that
+        was not run yet its outline.
 
     Returns
     -------
@@ -78,8 +80,12 @@ def _summary_row(name, record, claims):
         shown = f"{worst.label}: {worst.value:.4g} ({_limit(worst)})"
         if not worst.reached:
             reached, shown = f"**{reached}**", f"**missed:** {shown}"
+        if "failure" in record:
+            shown += f"; last run failed on {record['failed_on']}"
+    elif "failure" in record:
+        reached, shown = "**failed**", _code(record["failure"].splitlines()[0])
     else:
-        reached, shown = "**not measured**", _code(record["failure"])
+        reached, shown = "not run yet", ""
     what = record["title"].rstrip(".")
     return f"| [{name}](#{name}) | {_cell(what)} | {reached} | {_cell(shown)} |"
 
@@ -104,9 +110,13 @@ def _section(name, record):
         lines += [_figure_row(claim) for claim in _claims(record)]
         without = " without `--data`" * record["without_data"]
         lines.append(f"\nRun{without}: {record['scope']}.\n")
+    if "commit" in record:
+        lines.append(_circumstances(record))
     else:
-        lines.append(f"**Not measured:** {_code(record['failure'])}\n")
-    lines.append(_circumstances(record))
+        lines.append("Not run yet.\n")
+    if "failure" in record:
+        lines.append(f"**Last run failed on {record['failed_on']}:**\n")
+        lines += ["```text", record["failure"].replace("```", "'''"), "```\n"]
     return "\n".join(lines)
 
 

@@ -120,8 +120,8 @@ def main(arguments=None):
             table.row(name, data, k, ratio, own, other)
             ratios.append(ratio)
     claims = [
-        Claim("worst", max(ratios), 1.002),
-        Claim("mean", fmean(ratios), 0.987),
+        Claim("worst distortion ratio", max(ratios), 1.002),
+        Claim("mean distortion ratio", fmean(ratios), 0.987),
     ]
     scope = f"{len(ratios)} of 16 cases, {options.seeds} seeds"
     return conclude(claims, scope, options.strict)

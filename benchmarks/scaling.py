@@ -84,9 +84,11 @@ def main(arguments=None):
                 errors.append(error)
     claims = [
         Claim("labels changed by powers of two", changed, 0),
-        Claim("least ARI of 1e-6 and 1e6", min(agreement["rounding"]), 1.0, ">="),
-        Claim("their distortion off by", max(errors), 1e-9),
-        Claim("least ARI of offsets", min(agreement["offset"]), 0.99, ">="),
+        Claim(
+            "least ARI, units of 1e-6 and 1e6", min(agreement["rounding"]), 1.0, ">="
+        ),
+        Claim("distortion off by, units of 1e-6 and 1e6", max(errors), 1e-9),
+        Claim("least ARI, origin moved", min(agreement["offset"]), 0.99, ">="),
     ]
     return conclude(claims, f"{n_sets} data sets", options.strict)
 

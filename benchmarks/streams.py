@@ -182,11 +182,15 @@ def main(arguments=None):
     drift = drifting(table, options.rows)
     differing = (not bits_separated) + (not bits_overlapping)
     claims = [
-        Claim("worst separated", separated, 1.005),
-        Claim("worst overlapping", overlapping, 1.015),
-        Claim("worst drift", drift, 1.05),
+        Claim("worst distortion ratio, separated", separated, 1.005),
+        Claim("worst distortion ratio, overlapping", overlapping, 1.015),
+        Claim("worst distortion ratio, drift", drift, 1.05),
         Claim("streams whose cuts differ", differing, 0),
-        Claim("differing after pickling", not pickles_in_mid_stream(options.rows), 0),
+        Claim(
+            "streams that differ after pickling",
+            not pickles_in_mid_stream(options.rows),
+            0,
+        ),
     ]
     return conclude(claims, f"{options.rows} rows", options.strict)
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -62,10 +63,14 @@ def record(*claims, title="How fast a stone falls.", **changed):
 
 REACHED = Claim("seconds", 1.25, 1.5)
 MISSED = Claim("metres | yards", 3.0, 4.0, ">=")
+FAILURE = {
+    "failure": "ValueError: no stone\n  but ```wool```",
+    "failed_on": "2026-02-03",
+}
 
 
 def failed():
-    found = record(failure="ValueError: no stone", title="Feathers.")
+    found = record(**FAILURE, title="Feathers.")
     del found["claims"], found["scope"]
     return found
 
@@ -107,9 +112,20 @@ def test_scripts_are_read_without_being_run():
         "peers": "Each in its way:\n\n- a feather,\n- a coin\n  of copper.",
     }
     assert script.takes_data and script.threads == (1, 2)
+    assert not script.needs_data and script.fault is None
     plain = _book.Script("stone", '"""Stones."""\nTHREADS = 2\n')
     assert not plain.takes_data and plain.threads == (2,)
     assert _book.Script("stone", '"""Stones."""\n').threads == (1,)
+
+
+@pytest.mark.parametrize(
+    "source, fault", [("1 / 0", "no docstring"), ("1 +", "SyntaxError: invalid syntax")]
+)
+def test_scripts_that_cannot_be_read_are_told_apart(source, fault):
+    script = _book.Script("stone", source)
+    assert script.title == "stone" and fault in script.fault
+    found = _book.measure(script, None)
+    assert found["failure"] == script.fault and "claims" not in found
 
 
 @pytest.mark.parametrize("name", _book.script_names())
@@ -117,6 +133,7 @@ def test_every_script_says_what_it_claims(name):
     script = _book.Script.load(name)
     assert script.title.endswith(".")
     assert {"claim", "peers"} <= script.paragraphs.keys()
+    assert script.fault is None and script.needs_data == (name == "published_demo")
 
 
 def test_threads_of_all_pools_are_pinned():
@@ -143,7 +160,7 @@ def fake_run(source, tmp_path, monkeypatch):
     (folder / "__init__.py").touch()
     (folder / "stone.py").write_text(source)
     monkeypatch.setattr(_book, "ROOT", tmp_path)
-    return _book.measure(_book.Script("stone", source), str(tmp_path))
+    return _book.measure(_book.Script("stone", source), str(tmp_path / "data"))
 
 
 def test_measuring_a_script_passes_threads_data_and_claims(tmp_path, monkeypatch):
@@ -151,25 +168,106 @@ def test_measuring_a_script_passes_threads_data_and_claims(tmp_path, monkeypatch
         '"""Stones.\n\nClaim: they fall."""\n'
         "import json, os, sys\n"
         "THREADS = (1, 2)\n"
+        'def options(parser): parser.add_argument("--data")\n'
         'assert sys.argv[1] == "--data", sys.argv\n'
         'n = float(os.environ["OMP_NUM_THREADS"])\n'
-        'claim = {"label": "n", "value": n, "limit": 2, "relation": "<="}\n'
+        'claim = {"label": os.getcwd(), "value": n, "limit": 2, "relation": "<="}\n'
         f'with open(os.environ["{RECORD}"], "w") as file:\n'
-        '    json.dump({"scope": sys.argv[2], "claims": [claim]}, file)\n'
+        '    json.dump({"scope": sys.argv[2] + "/a", "claims": [claim]}, file)\n'
     )
     found = fake_run(source, tmp_path, monkeypatch)
     assert found["claims"][0]["value"] == 2.0 and found["threads"] == [1, 2]
-    assert found["scope"] == str(tmp_path)
+    assert found["scope"] == "DIR/a" and found["claims"][0]["label"] == "."
     assert found["command"] == "python -m benchmarks.stone --data DIR"
     assert found["claim"] == "They fall." and _book.is_sound(found)
     assert {*CIRCUMSTANCES} <= found.keys()
 
 
 def test_a_script_that_fails_says_so(tmp_path, monkeypatch, capsys):
-    found = fake_run('"""Stones."""\n1 / 0\n', tmp_path, monkeypatch)
-    assert found["failure"] == "ZeroDivisionError: division by zero"
+    source = (
+        '"""Stones."""\nimport os, sys\n'
+        'raise ValueError(f"no\\n  {os.getcwd()}/stone\\nin {sys.argv[2]}")\n'
+        'parser.add_argument("--data")\n'
+    )
+    found = fake_run(source, tmp_path, monkeypatch)
+    assert found["failure"] == "ValueError: no\n  ./stone\nin DIR"
     assert "claims" not in found and not _book.is_sound(found)
     assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "status, stderr, failure",
+    [
+        (0, "a warning\n", "ended without a summary"),
+        (-9, "", "exit status -9"),
+        (2, "usage: stone\nstone: error: no\n", "exit status 2: stone: error: no"),
+    ],
+)
+def test_scripts_without_an_exception_say_how_they_ended(status, stderr, failure):
+    done = subprocess.CompletedProcess([], status, stderr=stderr)
+    assert _book.what_failed(done) == failure
+
+
+def test_a_crash_after_the_summary_is_a_failure(tmp_path, monkeypatch):
+    source = (
+        '"""Stones."""\nimport os, sys\n'
+        f'open(os.environ["{RECORD}"], "w").write(\'{{"claims": []}}\')\n'
+        "sys.exit(3)\n"
+    )
+    found = fake_run(source, tmp_path, monkeypatch)
+    assert found["failure"] == "exit status 3" and "claims" not in found
+
+
+def test_a_failure_keeps_the_last_good_record():
+    good = record(REACHED)
+    kept = _book.merged({"stone": good}, {"stone": failed()}, ["stone"])["stone"]
+    assert kept == good | FAILURE
+    # Once more, and then a run that concludes.
+    assert (
+        _book.merged({"stone": kept}, {"stone": failed()}, ["stone"])["stone"] == kept
+    )
+    assert _book.merged({"stone": kept}, {"stone": good}, ["stone"])["stone"] == good
+    assert _book.merged({}, {"stone": failed()}, ["stone"])["stone"] == failed()
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """Folder of a book of its own, with room for scripts."""
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    monkeypatch.setattr(_book, "ROOT", tmp_path)
+    monkeypatch.setattr(_book, "FOLDER", folder)
+    monkeypatch.setattr(_book, "RESULTS", folder / "results.json")
+    monkeypatch.setattr(_book, "PAGE", tmp_path / "page.md")
+    return folder
+
+
+def test_a_script_that_needs_data_is_not_run_without(book, capsys):
+    source = '"""Stones."""\nparser.add_argument("--data", required=True)\n'
+    (book / "stone.py").write_text(source)
+    _book.write_book({"stone": record(REACHED)})
+    page = _book.PAGE.read_text()
+    found = _book.run_book(["stone"], None)
+    assert "needs --data DIR" in capsys.readouterr().out
+    assert not _book.is_sound(found["stone"])
+    assert _book.load_results() == {"stone": record(REACHED)}
+    assert _book.PAGE.read_text() == page
+
+
+def test_a_broken_script_leaves_the_others_alone(book):
+    (book / "coin.py").write_text("1 / 0\n")
+    (book / "feather.py").write_text('"""Feathers.\n\nClaim: they fly."""\n')
+    (book / "stone.py").write_text('"""Stones."""\n1 / 0\n')
+    _book.write_book({"stone": record(REACHED)})
+    _book.run_book(["coin", "stone"], None)
+    kept = _book.load_results()
+    assert "no docstring" in kept["coin"]["failure"]
+    assert kept["stone"]["failure"] == "ZeroDivisionError: division by zero"
+    assert kept["stone"]["claims"] == [REACHED.as_record()]
+    page = _book.PAGE.read_text()
+    assert "| [feather](#feather) | Feathers | not run yet |" in page
+    assert "**Claim.** They fly." in page and "\nNot run yet.\n" in page
 
 
 def test_the_page_shows_figures_limits_and_verdicts():
@@ -181,8 +279,20 @@ def test_the_page_shows_figures_limits_and_verdicts():
         "load 0.1; Python 3.11.7, NumPy 2.4.0, SciPy 1.17.0, scikit-learn 1.9.1, "
         "odalib 0.1.0; kernels compiled: annealing."
     ) in page
-    assert "**Not measured:** `ValueError: no stone`" in page
     assert ">>>" not in page
+
+
+def test_the_page_says_what_failed_below_what_was_measured():
+    page = render({"stone": record(REACHED) | FAILURE})
+    assert (
+        page.index("| seconds | 1.25 |")
+        < page.index("load 0.1")
+        < page.index(
+            "**Last run failed on 2026-02-03:**\n\n"
+            "```text\nValueError: no stone\n  but '''wool'''\n```\n"
+        )
+    )
+    assert "seconds: 1.25 (<= 1.5); last run failed on 2026-02-03 |" in page
 
 
 def test_the_page_says_where_data_were_left_out():
@@ -197,8 +307,7 @@ def test_the_summary_counts_and_names_the_worst():
     assert rows == [
         "| [stone](#stone) | How fast a stone falls | **1 of 2** "
         "| **missed:** metres \\| yards: 3 (>= 4) |",
-        "| [feather](#feather) | Feathers | **not measured** "
-        "| `ValueError: no stone` |",
+        "| [feather](#feather) | Feathers | **failed** | `ValueError: no stone` |",
     ]
 
 
@@ -208,4 +317,9 @@ def test_a_figure_that_is_none_is_the_worst():
 
 
 def test_the_page_of_the_repository_is_that_of_its_results():
-    assert _book.PAGE.read_text() == render(_book.load_results())
+    assert _book.PAGE.read_text() == _book.page(_book.load_results())
+
+
+def test_the_page_of_the_repository_has_all_scripts():
+    sections = re.findall(r"^## ([a-z]\w*)$", _book.PAGE.read_text(), re.MULTILINE)
+    assert sections == _book.script_names()

@@ -55,6 +55,11 @@ def test_all_scripts_run_unless_some_are_named(calls, tmp_path):
     assert {"adf", "growth", "path"} <= set(script_names())
 
 
+def test_names_given_twice_run_once(calls):
+    command.main(["path", "growth", "path"])
+    assert calls[1:] == [(["path", "growth"], None)]
+
+
 def test_a_comparison_takes_tasks(calls):
     assert command.main(["--compare", "v1", "v2"]) == 1
     assert command.main(["--compare", "v1", "v2", "probit_fit"]) == 1
@@ -67,3 +72,19 @@ def test_unknown_names_are_refused(calls, arguments, capsys):
         command.main(arguments)
     assert refusal.value.code == 2 and calls[1:] == []
     assert f"no {arguments[-1]} among" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--data", "no/such"], "--data: no/such is no folder"),
+        (["--data", __file__], "is no folder"),
+        (["--compare", "a", "b", "--strict"], "--compare takes neither"),
+        (["--compare", "a", "b", "--data", "."], "--compare takes neither"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(calls, arguments, said, capsys):
+    with pytest.raises(SystemExit) as refusal:
+        command.main(arguments)
+    assert refusal.value.code == 2 and calls[1:] == []
+    assert said in capsys.readouterr().err

@@ -40,11 +40,14 @@ def fake_runs(seconds):
     return run, calls
 
 
-def test_trees_run_in_turn():
+def test_trees_run_in_turn(capsys):
     run, calls = fake_runs({("old", "fit"): [1.0], ("new", "fit"): [3.0]})
     pairs = alternate_trees(TREES, ["fit"], run, n_pairs=3)
     assert pairs == {"fit": [(1.0, 3.0)] * 3}
     assert [tree for tree, _ in calls] == ["old", "new", "new", "old", "old", "new"]
+    assert capsys.readouterr().err.splitlines() == [
+        f"fit: pair {turn} of 3" for turn in (1, 2, 3)
+    ]
 
 
 def test_ratio_is_the_median_over_pairs():
