@@ -5,7 +5,7 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr
 
 from odalib.inference.ep.coupling import (
     couple,
@@ -14,6 +14,7 @@ from odalib.inference.ep.coupling import (
     normalise,
 )
 from odalib.inference.ep.sharpness import Sharpness
+from odalib.kernels.association import both_sides
 
 __all__ = ["Decomposition", "Problem", "probit_margins"]
 
@@ -150,7 +151,7 @@ class Decomposition:
         """Probabilities of all classes, (n, n_classes), from probit margins."""
         if self.n_classes > 2 and not self.is_coupled:
             return np.exp(self.probit_log_probabilities(margins))
-        negative, positive = _both_sides(margins)
+        negative, positive = both_sides(margins)
         if self.n_classes == 2:
             return np.hstack([negative, positive])
         rarest = np.minimum(negative, positive).min(axis=1)
@@ -170,20 +171,6 @@ class Decomposition:
             coupled **= self.sharpness.power
             coupled /= coupled.sum(axis=1, keepdims=True)
         return coupled
-
-
-def _both_sides(margins):
-    """Probabilities of both sides of every problem, each in the shape of the margins.
-
-    The less probable one to full relative precision; the other is what it leaves.
-    """
-    rarer = ndtr(-np.abs(margins))
-    likelier = 1.0 - rarer
-    is_positive = margins > 0.0
-    return (
-        np.where(is_positive, rarer, likelier),
-        np.where(is_positive, likelier, rarer),
-    )
 
 
 def probit_margins(mean, variance):

@@ -14,8 +14,9 @@ __all__ = ["BaseProbitClassifier", "moments_by_roots", "stack_moments"]
 # Latent values of a block of rows, of all problems: 4 MB for means and variances.
 WORK_ELEMENTS = 2**18
 MAX_BLOCK = 2**12
-# Rows of so few features are taken in larger blocks.
-SHORT, SHORT_BLOCK = 64, 2**14
+# Rows of so few features are taken in larger blocks; where latent values are not kept,
+# in blocks of which a call costs next to nothing.
+SHORT, SHORT_BLOCK, LONG_BLOCK = 64, 2**14, 2**16
 # Latent means that are nearer to zero than so many roundings of a standard deviation
 # may have two probabilities that are the same float.
 TIED = 1e3
@@ -79,6 +80,19 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
         mean, variance = self._latent(rows)
         return mean[:, 0], variance.max()
 
+    def _sides_look_at_rows(self):
+        """Whether `_sides` refuses rows that are not finite."""
+        return False
+
+    def _sides(self, rows):
+        """Give the probabilities of two classes, (n, 2).
+
+        Where rows cannot be predicted, they are refused.
+        """
+        self._check_block(rows)
+        margins = probit_margins(*self._latent(rows))
+        return self._decomposition.probit_probabilities(margins)
+
     def _check_block(self, rows):
         """Refuse rows that cannot be predicted."""
 
@@ -103,9 +117,7 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
             rows = self._rows_to_predict(X)
             labels = np.empty(rows.shape[0], dtype=self.classes_.dtype)
             with single_threaded_blas():
-                size = _largest_block(rows)
-                for start in range(0, len(labels), size):
-                    block = slice(start, start + size)
+                for block in _blocks(rows):
                     labels[block] = self.classes_.take(self._is_positive(rows[block]))
             return labels
         most_probable = self.predict_proba(X).argmax(axis=1)
@@ -124,7 +136,11 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
             In the order of ``classes_`` and the dtype of X; zero or one only where
             no float is nearer.
         """
-        (probabilities,) = self._of_margins(X, Decomposition.probit_probabilities)
+        check_is_fitted(self)
+        if len(self.classes_) == 2:
+            return self._sides_of_all(X)
+        rows = self._rows_to_predict(X)
+        (probabilities,) = self._of_margins(rows, Decomposition.probit_probabilities)
         return probabilities
 
     def predict_log_proba(self, X):
@@ -139,7 +155,9 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
         log_probabilities : ndarray of shape (n_samples, n_classes)
             In the dtype of X; in float32 zero where the probability rounds to one.
         """
-        (logs,) = self._of_margins(X, Decomposition.probit_log_probabilities)
+        check_is_fitted(self)
+        rows = self._rows_to_predict(X)
+        (logs,) = self._of_margins(rows, Decomposition.probit_log_probabilities)
         if logs.dtype == np.float32:
             logs[logs >= -np.finfo(np.float32).epsneg / 2] = 0.0
         return logs
@@ -161,16 +179,17 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
             dtype of X.
         """
         check_is_fitted(self)
+        rows = self._rows_to_predict(X)
         if len(self.classes_) == 2:
-            margins, probabilities = self._of_margins(
-                X,
-                lambda decomposition, margins: margins,
-                Decomposition.probit_probabilities,
-            )
-            tied = probabilities[:, 0] == probabilities[:, 1]
-            return np.where(tied, 0, margins[:, 0])
+            (margins,) = self._of_margins(rows, lambda decomposition, margins: margins)
+            scores = margins[:, 0]
+            near = np.flatnonzero(np.abs(scores) <= TIED * np.finfo(scores.dtype).eps)
+            if len(near):
+                sides = self._sides(rows[near]).astype(scores.dtype)
+                scores[near[sides[:, 0] == sides[:, 1]]] = 0.0
+            return scores
         scores, probabilities = self._of_margins(
-            X,
+            rows,
             Decomposition.probit_log_probabilities,
             Decomposition.probit_probabilities,
         )
@@ -194,31 +213,52 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
             (0, 1), (0, 2), ..., positive for the second class; one-vs-rest one per
             class. In the dtype of X.
         """
-        mean, variance = self._on_latent(X, lambda mean, variance: (mean, variance))
+        check_is_fitted(self)
+        mean, variance = self._on_latent(
+            self._rows_to_predict(X), lambda mean, variance: (mean, variance)
+        )
         if mean.shape[1] == 1:
             return mean[:, 0], variance[:, 0]
         return mean, variance
 
-    def _of_margins(self, X, *functions):
+    def _sides_of_all(self, X):
+        """Give the probabilities of two classes, (n, 2), in the dtype of X."""
+        if not self._sides_look_at_rows():
+            return self._sides_by_block(self._rows_to_predict(X))
+        rows = validate_rows(self, X, reset=False, finite=False)
+        try:
+            return self._sides_by_block(rows)
+        except ValueError:
+            # What is not finite is refused in the words of scikit-learn.
+            self._rows_to_predict(X)
+            raise
+
+    def _sides_by_block(self, rows):
+        sides = np.empty((rows.shape[0], 2), dtype=_dtype_of_answers(rows))
+        with single_threaded_blas():
+            for block in _blocks(rows):
+                sides[block] = self._sides(rows[block])
+        return sides
+
+    def _of_margins(self, rows, *functions):
         """``function(decomposition, margins)`` of all rows, for several functions."""
 
         def answers(mean, variance):
             margins = probit_margins(mean, variance)
             return [function(self._decomposition, margins) for function in functions]
 
-        return self._on_latent(X, answers)
+        return self._on_latent(rows, answers)
 
-    def _on_latent(self, X, function):
-        """``function(mean, variance)`` block by block, as arrays in the dtype of X."""
-        check_is_fitted(self)
-        rows = self._rows_to_predict(X)
+    def _on_latent(self, rows, function):
+        """``function(mean, variance)`` block by block, as arrays in their dtype."""
 
         def on_block(block):
             self._check_block(block)
             return function(*self._latent(block))
 
         n_problems = len(self._decomposition.problems)
-        size = max(min(WORK_ELEMENTS // n_problems, _largest_block(rows)), 1)
+        size = min(WORK_ELEMENTS // n_problems, _largest_block(rows, SHORT_BLOCK))
+        size = max(size, 1)
         with single_threaded_blas():
             blocks = [
                 on_block(rows[start : start + size])
@@ -240,9 +280,7 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
         sides = (mean > 0.0).astype(np.intp)
         near = np.flatnonzero(np.abs(mean) <= limit)
         if len(near):
-            margins = probit_margins(*self._latent(rows[near]))
-            probabilities = self._decomposition.probit_probabilities(margins)
-            sides[near] = probabilities.astype(dtype).argmax(axis=1)
+            sides[near] = self._sides(rows[near]).astype(dtype).argmax(axis=1)
         return sides
 
     def __sklearn_tags__(self):
@@ -251,10 +289,16 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _largest_block(rows):
-    """Rows that are taken at a time."""
+def _blocks(rows):
+    """Slices of rows that are taken at a time for two classes."""
+    size = _largest_block(rows, LONG_BLOCK)
+    return (slice(start, start + size) for start in range(0, rows.shape[0], size))
+
+
+def _largest_block(rows, of_short):
+    """Rows that are taken at a time; of short ones so many."""
     is_short = np.ndim(rows) == 2 and rows.shape[1] <= SHORT
-    return SHORT_BLOCK if is_short else MAX_BLOCK
+    return of_short if is_short else MAX_BLOCK
 
 
 def _dtype_of_answers(rows):

@@ -5,9 +5,15 @@ from numbers import Real
 import numpy as np
 import scipy.sparse as sp
 
-from odalib.kernels.association import largest_size, row_sums
+from odalib.kernels.association import largest_size, probit_sides, row_sums
 
-__all__ = ["check_latent_range", "mean_and_bound", "weight_variances", "with_intercept"]
+__all__ = [
+    "check_latent_range",
+    "mean_and_bound",
+    "sides_by_root",
+    "weight_variances",
+    "with_intercept",
+]
 
 # Of a variance, so that its products with others stay floats.
 LARGEST = 1e250
@@ -75,6 +81,30 @@ def mean_and_bound(rows, weights, variances, fit_intercept):
     return mean, _bound_of_variance(largest, variances)
 
 
+def sides_by_root(rows, belief, variances):
+    """Probabilities of two classes, (n, 2).
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+        Which may hold what is not finite.
+    belief : belief
+        About the weights, of a ``mean`` and a ``root`` R of its covariance ``R R'``;
+        if they have one more than features, that is of the intercept.
+    variances : array of shape (d,) or (d + 1,)
+        Prior variances.
+
+    Raises
+    ------
+    ValueError
+        As `check_latent_range`, and for values that are not finite.
+    """
+    rows = rows.astype(np.float64, copy=False)
+    sides, largest = probit_sides(rows, belief.mean, belief.root)
+    _bound_of_variance(largest, variances)
+    return sides
+
+
 def with_intercept(rows):
     """Rows with a last feature that is one."""
     ones = np.ones((rows.shape[0], 1), dtype=rows.dtype)
@@ -91,7 +121,7 @@ def check_latent_range(X, variances):
 def _bound_of_variance(largest, variances):
     """Bound of the latent variance of rows whose entries are at most so large."""
     limit = np.sqrt(LARGEST / (variances.max() * len(variances)))
-    if largest > limit:
+    if not largest <= limit:
         raise ValueError(
             f"X holds values up to {largest:.3g}, whose squares times the prior "
             f"variance overflow; scale X so that they stay below {limit:.0e}."

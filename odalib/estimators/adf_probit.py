@@ -16,12 +16,9 @@ from odalib.estimators._labels import (
     encode,
     training_rows,
 )
+from odalib.estimators._linear import LinearProbit
 from odalib.estimators._multiclass import BaseProbitClassifier, moments_by_roots
-from odalib.estimators._prior import (
-    check_latent_range,
-    mean_and_bound,
-    weight_variances,
-)
+from odalib.estimators._prior import check_latent_range, weight_variances
 from odalib.estimators._sklearn import Interval, StrOptions, fit_context
 from odalib.estimators._state import check_midstream, features_kept_on_failure
 from odalib.estimators._threads import single_threaded_blas
@@ -41,7 +38,7 @@ FIXED = (
 )
 
 
-class ADFProbitClassifier(BaseProbitClassifier):
+class ADFProbitClassifier(LinearProbit, BaseProbitClassifier):
     """Bayesian probit regression in one pass, for streams and for sparse rows.
 
     Keeps a Gaussian belief about the weights, and after every row takes over the mean
@@ -330,10 +327,9 @@ class ADFProbitClassifier(BaseProbitClassifier):
             return moments_by_roots(rows, beliefs)
         return self._beliefs.latent(rows)
 
-    def _mean_and_bound(self, rows):
-        weights, _ = self._beliefs.of_problems[0].moments
-        variances = self._beliefs.prior_variances
-        return mean_and_bound(rows, weights, variances, self.fit_intercept)
+    def _only_problem(self):
+        (belief,) = self._beliefs.of_problems
+        return belief, belief.moments[0], self._beliefs.prior_variances
 
     def _check_block(self, rows):
         check_latent_range(rows, self._beliefs.prior_variances)

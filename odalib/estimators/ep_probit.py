@@ -14,10 +14,10 @@ from odalib.estimators._labels import (
     encode,
     labelled_rows,
 )
+from odalib.estimators._linear import LinearProbit
 from odalib.estimators._multiclass import moments_by_roots, stack_moments
 from odalib.estimators._prior import (
     check_latent_range,
-    mean_and_bound,
     weight_variances,
     with_intercept,
 )
@@ -41,7 +41,7 @@ BY_EVIDENCE = ("evidence", "ard")
 FIXED = ("prior_variance", "fit_intercept", "intercept_variance", "multi_class")
 
 
-class EPProbitClassifier(BasePropagation):
+class EPProbitClassifier(LinearProbit, BasePropagation):
     """Bayesian linear classifier: probit regression by expectation propagation.
 
     The weights have a normal prior, ``P(y = 1 | x, w) = Phi(x' w)``, and their
@@ -265,9 +265,9 @@ default=1.0
     def _check_block(self, rows):
         check_latent_range(rows, np.max(self._learnt.variances, axis=0))
 
-    def _mean_and_bound(self, rows):
-        weights, variances = self._learnt.beliefs[0].mean, self._learnt.variances[0]
-        return mean_and_bound(rows, weights, variances, self.fit_intercept)
+    def _only_problem(self):
+        (belief,) = self._learnt.beliefs
+        return belief, belief.mean, self._learnt.variances[0]
 
     def _latent(self, rows):
         beliefs = self._learnt.beliefs

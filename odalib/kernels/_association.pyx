@@ -8,7 +8,7 @@ computed of a row depends on nothing but the row.
 
 import numpy as np
 
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 from scipy.linalg.cython_blas cimport dgemv
 
 cdef enum:
@@ -22,10 +22,13 @@ cdef extern from "association_core.h" nogil:
     void odalib_turn(const double*, const double*, double*, Py_ssize_t, Py_ssize_t)
     void odalib_affinities(const double*, const double*, const double*, double*,
                            Py_ssize_t, Py_ssize_t, Py_ssize_t)
+    void odalib_turn_measured(const double*, double*, double*, Py_ssize_t, Py_ssize_t)
     void odalib_class_votes(const double*, const Py_ssize_t*, double*, Py_ssize_t, int)
-    void odalib_square_sums(const double*, const double*, const double*,
-                            const Py_ssize_t*, const Py_ssize_t*, double*, Py_ssize_t,
-                            Py_ssize_t)
+    void odalib_latent(const double*, const double*, const double*,
+                       const Py_ssize_t*, const Py_ssize_t*, double*, double*,
+                       Py_ssize_t, Py_ssize_t)
+    void odalib_both_sides(const double*, double*, double*)
+    void odalib_probit_sides(const double*, const double*, double*)
 
 
 def largest_size(const double[:, ::1] rows):
@@ -96,7 +99,7 @@ def class_votes(const double[:, ::1] rows, shift, gradients, offsets, starts,
     begins = np.append(starts, K).astype(np.intp)
     if C == 0 or begins[0] != 0 or (np.diff(begins) <= 0).any():
         raise ValueError(
-            f"Classes begin at {begins[:-1]} of {K} codevectors; each must have one, "
+            f"Classes begin at {list(starts)} of {K} codevectors; each must have one, "
             "and the first begin at 0."
         )
     cdef const Py_ssize_t[::1] bounds = begins
@@ -117,47 +120,109 @@ def class_votes(const double[:, ::1] rows, shift, gradients, offsets, starts,
     return result
 
 
-def latent_moments(const double[:, ::1] rows, means, roots):
-    """As `reference.latent_moments`."""
-    cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1], start = 0, n, p, r
+cdef aligned(Py_ssize_t n):
+    """n numbers, the first at the beginning of a line of the cache."""
+    space = np.empty(n + 7)
+    skipped = (-space.ctypes.data // 8) % 8
+    return space[skipped : skipped + n]
+
+
+cdef check_beliefs(Py_ssize_t d, means, roots):
+    """Beliefs as the loops take them.
+
+    Planes and biases of the mean and of the columns of the root, and where the entries
+    of each that are not zero begin and end.
+    """
     means, roots = np.asarray(means, np.float64), np.asarray(roots, np.float64)
-    cdef Py_ssize_t P = len(means), K = roots.shape[2], fours = (K + 3) // 4
-    has_constant = means.shape[1] == d + 1
-    if means.shape[1] not in (d, d + 1) or roots.shape[:2] != means.shape or d == 0:
+    if (
+        means.ndim != 2
+        or means.shape[1] not in (d, d + 1)
+        or roots.ndim != 3
+        or roots.shape[:2] != means.shape
+        or d == 0
+    ):
         raise ValueError(
             f"Rows have {d} features, means the shape {means.shape} and roots "
             f"{roots.shape}."
         )
-    all_planes, all_biases = np.zeros((P, 4 * fours, d)), np.zeros((P, 4 * fours))
-    all_planes[:, :K] = roots[:, :d].transpose(0, 2, 1)
-    if has_constant:
-        all_biases[:, :K] = roots[:, d]
-    used = (all_planes.reshape(P, fours, 4, d) != 0.0).any(axis=2)
-    cdef const Py_ssize_t[:, ::1] begins = used.argmax(axis=2).astype(np.intp)
-    last = np.where(used.any(axis=2), d - used[..., ::-1].argmax(axis=2), 0)
-    cdef const Py_ssize_t[:, ::1] ends = np.maximum(last, begins).astype(np.intp)
-    cdef const double[:, :, ::1] planes = all_planes
-    cdef const double[:, ::1] biases = all_biases
-    cdef const double[:, ::1] slopes = np.ascontiguousarray(means[:, :d])
-    cdef const double[::1] constants = (
-        np.ascontiguousarray(means[:, d]) if has_constant else np.zeros(P)
-    )
+    whole = np.concatenate([means[..., np.newaxis], roots], axis=2)
+    planes = np.ascontiguousarray(whole[:, :d].transpose(0, 2, 1))
+    biases = np.zeros(planes.shape[:2])
+    if means.shape[1] > d:
+        biases[:] = whole[:, d]
+    used = planes != 0.0
+    begins = used.argmax(axis=2).astype(np.intp)
+    ends = (used * np.arange(1, d + 1)).max(axis=2).astype(np.intp)
+    return planes, biases, begins, ends
+
+
+def latent_moments(const double[:, ::1] rows, means, roots):
+    """As `reference.latent_moments`."""
+    cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1], start = 0, n, p, r
+    cdef const double[:, :, ::1] planes
+    cdef const double[:, ::1] biases
+    cdef const Py_ssize_t[:, ::1] begins, ends
+    planes, biases, begins, ends = check_beliefs(d, means, roots)
+    cdef Py_ssize_t P = planes.shape[0], K = planes.shape[1]
     mean, variance = np.empty((n_rows, P)), np.empty((n_rows, P))
     cdef double[:, ::1] mean_view = mean, variance_view = variance
-    cdef double[::1] shift = np.zeros(d), turned = np.empty(TILE * d)
-    cdef double[::1] sums = np.empty(TILE * P)
-    cdef double squares[TILE]
+    cdef double[::1] turned = aligned(TILE * d), work = aligned(2 * TILE)
+    cdef double largest = 0.0
     with nogil:
         while start < n_rows:
             n = min(<Py_ssize_t>TILE, n_rows - start)
-            odalib_turn(&rows[start, 0], &shift[0], &turned[0], n, d)
-            odalib_affinities(&turned[0], &slopes[0, 0], &constants[0], &sums[0],
-                              TILE, P, d)
+            odalib_turn_measured(&rows[start, 0], &turned[0], &largest, n, d)
             for p in range(P):
-                odalib_square_sums(&turned[0], &planes[p, 0, 0], &biases[p, 0],
-                                   &begins[p, 0], &ends[p, 0], squares, 4 * fours, d)
+                odalib_latent(&turned[0], &planes[p, 0, 0], &biases[p, 0],
+                              &begins[p, 0], &ends[p, 0], &work[0], &work[TILE], K, d)
                 for r in range(n):
-                    mean_view[start + r, p] = sums[p * TILE + r]
-                    variance_view[start + r, p] = squares[r]
+                    mean_view[start + r, p] = work[r]
+                    variance_view[start + r, p] = work[TILE + r]
             start += n
     return mean, variance
+
+
+def both_sides(margins):
+    """As `reference.both_sides`."""
+    cdef const double[::1] z = np.ascontiguousarray(margins, np.float64).ravel()
+    negative, positive = np.empty(np.shape(margins)), np.empty(np.shape(margins))
+    cdef double[::1] below = negative.ravel(), above = positive.ravel()
+    cdef Py_ssize_t n_values = z.shape[0], start = 0, n
+    cdef double tile[TILE]
+    cdef double[2][TILE] sides
+    memset(tile, 0, sizeof(tile))
+    with nogil:
+        while start < n_values:
+            n = min(<Py_ssize_t>TILE, n_values - start)
+            memcpy(tile, &z[start], n * sizeof(double))
+            odalib_both_sides(tile, sides[0], sides[1])
+            memcpy(&below[start], sides[0], n * sizeof(double))
+            memcpy(&above[start], sides[1], n * sizeof(double))
+            start += n
+    return negative, positive
+
+
+def probit_sides(const double[:, ::1] rows, mean, root):
+    """As `reference.probit_sides`."""
+    cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1], start = 0, n
+    cdef const double[:, :, ::1] planes
+    cdef const double[:, ::1] biases
+    cdef const Py_ssize_t[:, ::1] begins, ends
+    planes, biases, begins, ends = check_beliefs(
+        d, np.asarray(mean)[np.newaxis], np.asarray(root)[np.newaxis]
+    )
+    cdef Py_ssize_t K = planes.shape[1]
+    sides = np.empty((n_rows, 2))
+    cdef double[:, ::1] sides_view = sides
+    cdef double[::1] turned = aligned(TILE * d), work = aligned(4 * TILE)
+    cdef double largest = 0.0
+    with nogil:
+        while start < n_rows:
+            n = min(<Py_ssize_t>TILE, n_rows - start)
+            odalib_turn_measured(&rows[start, 0], &turned[0], &largest, n, d)
+            odalib_latent(&turned[0], &planes[0, 0, 0], &biases[0, 0], &begins[0, 0],
+                          &ends[0, 0], &work[0], &work[TILE], K, d)
+            odalib_probit_sides(&work[0], &work[TILE], &work[2 * TILE])
+            memcpy(&sides_view[start, 0], &work[2 * TILE], 2 * n * sizeof(double))
+            start += n
+    return sides, largest

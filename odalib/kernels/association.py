@@ -12,10 +12,12 @@ from odalib.kernels.reference import association as reference
 compiled = load("association")
 
 __all__ = [
+    "both_sides",
     "class_votes",
     "compiled",
     "largest_size",
     "latent_moments",
+    "probit_sides",
     "row_sums",
 ]
 
@@ -38,6 +40,16 @@ def class_votes(rows, *arguments):
 def latent_moments(rows, *arguments):
     """As `reference.latent_moments`."""
     return _serving(rows).latent_moments(rows, *arguments)
+
+
+def both_sides(margins):
+    """As `reference.both_sides`."""
+    return (reference if compiled is None else compiled).both_sides(margins)
+
+
+def probit_sides(rows, *arguments):
+    """As `reference.probit_sides`."""
+    return _serving(rows).probit_sides(rows, *arguments)
 
 
 def _serving(rows):

@@ -103,7 +103,7 @@ def least_plain_rate(n_classes):
 def _rates(first, second, n_classes):
     """Rates of going from class j to class i, or logs, at ``[j, i]``: (k, k, n)."""
     # What stays with its class, on the diagonal, is never read.
-    rates = np.empty((n_classes, n_classes, len(first)))
+    rates = np.zeros((n_classes, n_classes, len(first)))
     ahead, behind = np.transpose(list(combinations(range(n_classes), 2)))
     rates[behind, ahead] = first.T
     rates[ahead, behind] = second.T

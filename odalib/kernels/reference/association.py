@@ -5,16 +5,22 @@ As in `odalib.kernels.reference.annealing`, ``d(x, mu_i) = phi(x) + offset_i -
 """
 
 import numpy as np
+from scipy.special import log_ndtr, ndtr
 
 from odalib.kernels.reference import annealing
 
 __all__ = [
+    "both_sides",
     "centred",
     "class_votes",
     "largest_size",
     "latent_moments",
+    "probit_sides",
     "row_sums",
 ]
+
+# From here on, down to -38.6, the normal distribution function is a small float.
+FAR = -37.0
 
 
 def largest_size(rows):
@@ -103,6 +109,59 @@ def latent_moments(rows, means, roots):
             projected += root[-1]
         variance[:, place] = np.einsum("ij,ij->i", projected, projected)
     return mean, variance
+
+
+def both_sides(margins):
+    """Probabilities of both sides of probits.
+
+    Parameters
+    ----------
+    margins : array of shape (n, n_problems)
+        The z of ``P(positive) = Phi(z)``.
+
+    Returns
+    -------
+    negative, positive : array of shape (n, n_problems)
+        ``Phi(-z)`` and ``Phi(z)``: the less probable one to full relative precision,
+        and what it leaves.
+    """
+    below = -np.abs(margins)
+    rarer = ndtr(below)
+    # Where the result is subnormal, ndtr has zero.
+    is_far = below < FAR
+    rarer[is_far] = np.exp(log_ndtr(below[is_far]))
+    likelier = 1.0 - rarer
+    is_positive = margins > 0.0
+    return (
+        np.where(is_positive, rarer, likelier),
+        np.where(is_positive, likelier, rarer),
+    )
+
+
+def probit_sides(rows, mean, root):
+    """Probabilities of both sides of one probit, whose noise has variance one.
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+    mean : array of shape (d,) or (d + 1,)
+        Of the weights, as for `latent_moments`.
+    root : array of shape (d, q) or (d + 1, q)
+        R of the covariance ``R R'``.
+
+    Returns
+    -------
+    sides : array of shape (n, 2)
+        As `both_sides`, the negative side first.
+    largest : float
+        Absolute value of all entries; not finite where one is not.
+    """
+    values = rows if isinstance(rows, np.ndarray) else rows.data
+    # Where latent values are not finite, the largest value tells.
+    with np.errstate(over="ignore", invalid="ignore"):
+        latent = latent_moments(rows, np.asarray(mean)[np.newaxis], [root])
+        sides = both_sides(latent[0] / np.sqrt(1.0 + latent[1]))
+    return np.hstack(sides), largest_size(values)
 
 
 def centred(rows, shift):
