@@ -10,7 +10,14 @@ from setuptools import Extension, setup
 FLAGS = (
     ["/O2"]
     if sys.platform == "win32"
-    else ["-O3", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd"]
+    else [
+        "-O3",
+        "-fno-math-errno",
+        "-fno-trapping-math",
+        "-fopenmp-simd",
+        # Vectors are passed between functions of one file only.
+        "-Wno-psabi",
+    ]
 )
 
 KERNELS = Path("odalib/kernels")

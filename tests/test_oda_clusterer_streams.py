@@ -83,6 +83,50 @@ def test_labels_of_the_last_call_are_those_of_its_rows(dtype, n_rows):
         assert other.inertia_ == pytest.approx(inertia, rel=1e-6)
 
 
+def test_rows_are_let_go_when_their_labels_are_known():
+    model = ODAClusterer(6, random_state=0).partial_fit(BLOBS[:4000])
+    labels = model.labels_
+    assert set(vars(model._last)) == {"assigned"}
+    np.testing.assert_array_equal(model.labels_, labels)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (1.7e308, "more than a float holds"),
+        (1e300, "overflow or vanish"),
+        (5e-324, "overflow or vanish"),
+    ],
+)
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_weights_that_sums_cannot_hold_are_refused(weight, message, method):
+    X = 1e8 * BLOBS[:3000]
+    if weight < 1.0:
+        X = 1e-8 * BLOBS[:3000]
+    with pytest.raises(ValueError, match=message):
+        getattr(ODAClusterer(6), method)(X, sample_weight=np.full(3000, weight))
+
+
+@pytest.mark.parametrize("weight", [1e-250, 1e250])
+def test_only_ratios_of_weights_count(weight):
+    """Up to rounding; weights of a power of two would not change a bit."""
+    plain = ODAClusterer(6, random_state=0).fit(BLOBS[:2000])
+    other = ODAClusterer(6, random_state=0)
+    other.fit(BLOBS[:2000], sample_weight=np.full(2000, weight))
+    np.testing.assert_allclose(
+        other.cluster_centers_, plain.cluster_centers_, rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("n_clusters", 6.0), ("max_iter", 10_000.0), ("tol", "1e-4")]
+)
+def test_a_parameter_of_another_type_is_refused_in_mid_stream(name, value):
+    model = ODAClusterer(6, random_state=0).partial_fit(BLOBS[:4000])
+    with pytest.raises(ValueError, match=name):
+        model.set_params(**{name: value}).partial_fit(BLOBS[4000:5000])
+
+
 def test_a_pickle_holds_no_rows():
     model = ODAClusterer(6, random_state=0).partial_fit(BLOBS[:4000])
     size = len(pickle.dumps(model))

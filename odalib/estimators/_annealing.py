@@ -29,7 +29,7 @@ from odalib.estimators._state import features_kept_on_failure
 from odalib.estimators._threads import single_threaded_blas
 from odalib.estimators.resolution import Resolution, as_resolutions, temperatures_of
 from odalib.inference.annealing.batch import Batch
-from odalib.inference.annealing.bregman import check_range
+from odalib.inference.annealing.bregman import check_range, check_weighted_squares
 from odalib.inference.annealing.divergences import DIVERGENCES, as_divergence
 from odalib.inference.annealing.grown import fit_layers
 from odalib.inference.annealing.local.base import LocalModels
@@ -172,7 +172,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
             return callbacks.level(lambda: {"_state": begin(layers()), **learnt})
 
         with single_threaded_blas():
-            layers = fit_layers(_positive(batch), settings, self._n_threads(), on_level)
+            layers = fit_layers(_usable(batch), settings, self._n_threads(), on_level)
             state = begin(layers)
             learnt |= self._after(state, batch, in_stream=False)
         # Before the swap: where warnings are errors, nothing has changed.
@@ -205,7 +205,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
             if self.resolutions is not None:
                 # Before they wait in a queue, where they could no more be refused.
                 state.check(batch.rows)
-            state = state.learn(_positive(batch))
+            state = state.learn(_usable(batch))
             learnt |= self._after(state, batch, in_stream=True)
         vars(self).update(learnt, _state=state, _parameters=parameters)
         return self
@@ -245,7 +245,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
             return None
         check_is_fitted(self)
         batch, _ = self._check_batch(X, y, sample_weight, reset=False)
-        return _positive(batch)
+        return _usable(batch)
 
     def _current(self):
         """Parameters as they stand."""
@@ -387,8 +387,9 @@ def _parameters(estimator):
     return estimator._get_param_names()
 
 
-def _positive(batch):
+def _usable(batch):
     """Rows of positive weight; a row of none is as absent."""
+    check_weighted_squares(batch.rows, batch.weights)
     kept = batch.weights > 0
     return batch if kept.all() else batch[kept]
 
@@ -398,9 +399,17 @@ def _same(before, after):
     return before.keys() == after.keys() and all(
         _same_items(before[name], after[name])
         if name == "resolutions"
-        else before[name] is after[name] or before[name] == after[name]
+        else _same_value(before[name], after[name])
         for name in after
     )
+
+
+def _same_value(before, after):
+    """Whether two objects are one, or plain values of one type and equal."""
+    if before is after:
+        return True
+    is_plain = isinstance(after, str | Real) and type(before) is type(after)
+    return is_plain and before == after
 
 
 def _same_items(before, after):

@@ -75,13 +75,18 @@ def check_weights(sample_weight, X):
     Raises
     ------
     ValueError
-        For a wrong shape, weights that are not finite or negative, or all zero.
+        For a wrong shape, weights that are not finite or negative, or all zero, or
+        whose sum is not finite.
     """
     if sample_weight is None:
         return np.ones(X.shape[0])
     weights = _check_sample_weight(
         sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=False
     )
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.isfinite(total):
+        raise ValueError("sample_weight sums to more than a float holds; divide it.")
     if not weights.any():
         raise ValueError(
             "sample_weight is zero for every row of X; give at least one row a "
@@ -90,10 +95,11 @@ def check_weights(sample_weight, X):
     return weights
 
 
-def validate_rows(estimator, X, *, reset, missing=False):
+def validate_rows(estimator, X, *, reset, missing=False, finite=True):
     """Rows as a finite float64 or float32 array or CSR matrix; never copied needlessly.
 
-    With ``missing`` they may hold NaN.
+    With ``missing`` they may hold NaN; without ``finite`` it may be left to whoever
+    reads them to see that they are.
 
     Raises
     ------
@@ -101,7 +107,7 @@ def validate_rows(estimator, X, *, reset, missing=False):
         As scikit-learn does for NaN, infinity, and features that differ from those
         of the fit.
     """
-    if reset or not _is_valid(estimator, X):
+    if reset or not (_is_formed(estimator, X) and (not finite or _has_finite_sum(X))):
         X = validate_data(
             estimator,
             X,
@@ -116,8 +122,8 @@ def validate_rows(estimator, X, *, reset, missing=False):
     return X
 
 
-def _is_valid(estimator, X):
-    """Whether rows are arrays without fault, of which scikit-learn has nothing to say.
+def _is_formed(estimator, X):
+    """Whether rows are arrays of whose form scikit-learn has nothing to say.
 
     Its checks cost as much as learning from a thousand rows.
     """
@@ -129,14 +135,13 @@ def _is_valid(estimator, X):
         and X.shape[0] > 0
         and X.shape[1] == estimator.n_features_in_
         and not hasattr(estimator, "feature_names_in_")
-        and _has_finite_sum(X.data if sp.issparse(X) else X)
     )
 
 
 def _has_finite_sum(X):
     # Where a sum of finite numbers is not finite, scikit-learn looks at them all.
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(X.sum()))
+        return bool(np.isfinite((X.data if sp.issparse(X) else X).sum()))
 
 
 def validate_structures(estimator, X, *, reset):

@@ -212,7 +212,7 @@ class ODAClusterer(
 
     def _after(self, state, batch, in_stream):
         """Rows of the call, assigned, or to be when they are asked for."""
-        if in_stream and np.prod(batch.rows.shape) <= KEPT_ENTRIES:
+        if in_stream and batch.rows.size <= KEPT_ENTRIES:
             return {"_last": RowsToAssign(state, batch.kept())}
         return {"_last": assign_rows(state, batch, self._n_threads())}
 
@@ -452,7 +452,8 @@ def assign_rows(state, batch, n_jobs):
 class RowsToAssign:
     """Rows of a call, assigned when first asked for.
 
-    A call for every row of a stream then stays cheap. The rows are not pickled.
+    A call for every row of a stream then stays cheap. The rows are not pickled, and
+    kept no longer.
     """
 
     def __init__(self, state, batch):
@@ -463,7 +464,9 @@ class RowsToAssign:
     def assigned(self):
         """Labels, and the sum of the weighted divergences."""
         with single_threaded_blas():
-            return assign_rows(self.state, self.batch, n_jobs=1)
+            assigned = assign_rows(self.state, self.batch, n_jobs=1)
+        del self.state, self.batch
+        return assigned
 
     def __getstate__(self):
         return {"assigned": self.assigned}

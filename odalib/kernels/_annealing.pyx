@@ -29,8 +29,8 @@ cdef extern from "follow_core.h" nogil:
                               const double*, int, double, double*, double*, double*,
                               double*, double*, Py_ssize_t, Py_ssize_t, Py_ssize_t,
                               int, double*, double*, double*, const double*)
+    bint ODALIB_HOLDS_EIGHT
     enum:
-        ODALIB_HAS_LANES
         ODALIB_KULLBACK_LEIBLER, ODALIB_ITAKURA_SAITO, ODALIB_LOGISTIC
         ODALIB_MAHALANOBIS
 
@@ -261,10 +261,18 @@ def follow_batches(const double[:, ::1] rows, const double[::1] row_weights,
         sums.covectors = &factors[0]
     cdef Py_ssize_t n_steps = starts.shape[0], s, start, stop, n, i, j
     cdef double weight
+    cdef double[::1] work = np.empty(3 * K)
     with nogil:
         for s in range(n_steps):
             start = starts[s]
             stop = starts[s + 1] if s + 1 < n_steps else n_rows
+            if stop == start + 1:
+                odalib_follow_wide(
+                    &rows[start, 0], &row_weights[start], &steps[s],
+                    &factors[start] if kind == 1 else sums.covectors, kind,
+                    inverse_temperature, &points_view[0, 0], &rho[0], sums.axis,
+                    &mass_view[0], &work[0], 1, d, K)
+                continue
             weight = 0.0
             for j in range(start, stop):
                 weight += row_weights[j]
@@ -301,7 +309,7 @@ def follow_rows(const double[:, ::1] rows, const double[::1] row_weights, starts
     cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1], K = len(weights)
     check_followed(row_weights, n_rows, steps, len(starts), points, axis, mass, K, d)
     cdef bint is_square = formula == "squared_euclidean"
-    cdef bint narrow = ODALIB_HAS_LANES and is_square and d <= NARROW
+    cdef bint narrow = ODALIB_HOLDS_EIGHT and is_square and d <= NARROW
     cdef Py_ssize_t width = (K + LANES - 1) // LANES * LANES if narrow else K
     cdef int kind = check_multipliers(multipliers, K, n_rows, d)
     multipliers = None if kind == 0 else np.ascontiguousarray(multipliers)

@@ -143,7 +143,7 @@ static inline void odalib_power_step(
     first = asinh((lower - anchor) / scale);
     last = asinh((upper - anchor) / scale);
     step = fmin(widest, at_peak * deviation / hypot(scale, peak - anchor));
-    n = (int)((last - first) / step);
+    n = (int)fmin((last - first) / step, 1e7);
     n = n > 32 ? n : 32;
     step = (last - first) / (n - 1);
     top = power * odalib_log_factor(centre + peak, in_tail, &ignored)
@@ -164,6 +164,10 @@ static inline void odalib_power_step(
     *kept = (squares / total - sum * sum) / variance;
 }
 
+/* Beside a variance of so many times the noise, a probit is a step, which is equal to
+   all its powers. */
+#define ODALIB_WIDEST_POWER 1e30
+
 /* As reference.probit_step. */
 ODALIB_INLINE void odalib_probit_step(
     double label, double mean, double variance, double noise, double power,
@@ -171,7 +175,7 @@ ODALIB_INLINE void odalib_probit_step(
 {
     double total, scale, z;
     odalib_mills_t m;
-    if (power < 1.0 && noise > 0.0) {
+    if (power < 1.0 && variance < ODALIB_WIDEST_POWER * noise) {
         scale = sqrt(noise);
         odalib_power_step(label * mean / scale, variance / noise, power, gain, kept);
         *gain *= label / scale;

@@ -83,7 +83,7 @@ static void odalib_affinities(
 {
     ptrdiff_t i = 0;
 #if ODALIB_HAS_LANES
-    for (; i + 4 <= K; i += 4) {
+    for (; ODALIB_HOLDS_EIGHT && i + 4 <= K; i += 4) {
         odalib_lanes sums[16];
         int q, r;
         odalib_four_planes(turned, planes + i * d, biases + i, sums, d, d);
@@ -115,7 +115,7 @@ static void odalib_nearest(
         numbers[r] = 0.0;
     }
 #if ODALIB_HAS_LANES
-    for (; i + 4 <= K; i += 4) {
+    for (; ODALIB_HOLDS_EIGHT && i + 4 <= K; i += 4) {
         odalib_lanes sums[16];
         int q;
         odalib_four_planes(turned, planes + i * d, biases + i, sums, d, d);

@@ -261,3 +261,20 @@ def test_features_that_do_not_fit_are_refused(n_columns):
     for learn in (problem.factor, problem.covariance):
         with pytest.raises(ValueError):
             learn(serving, rows)
+
+
+@pytest.mark.parametrize("scale", [1e12, 1e18, 1e20, 1e60, 1e100])
+@pytest.mark.parametrize("kernels", [serving, reference], ids=["serving", "reference"])
+def test_powers_of_a_probit_that_is_a_step_beside_the_variance(kernels, scale):
+    """A step equals all its powers, so that half a row is a whole one."""
+    random = np.random.default_rng(0)
+    rows = scale * random.normal(size=(50, 2))
+    labels = random.choice((-1.0, 1.0), size=50)
+    means = []
+    for weight in (0.5, 1.0):
+        mean, factor, variances = np.zeros(2), np.eye(2, order="F"), np.ones(2)
+        kernels.learn_factor(
+            mean, factor, variances, rows, labels, np.full(50, weight), 1.0
+        )
+        means.append(mean)
+    np.testing.assert_allclose(means[0], means[1], rtol=1e-6)

@@ -272,6 +272,41 @@ def test_a_dead_codevector_of_many_stays_dead():
     np.testing.assert_array_equal(found[0][0], arguments[4][0])
 
 
+@pytest.mark.parametrize("shape", [(4, 3, 40), (20, 40, 40)], ids=str)
+def test_a_step_of_one_row_among_others_is_one(shape):
+    """It leaves alone what is hardly associated, as where every step has one row."""
+    rows, weights, _, _, points, rho, *others = problem(shape, 18, gap=20.0)
+    rho[0] = 1e-14 * rho[1]
+    starts, steps = np.array([0, 7, 8, 20]), np.full(4, 0.05)
+    arguments = rows, weights, starts, steps, points, rho, *others
+    rest = rest_of("covectors", arguments, 19)
+    assert_equal(serving.follow(*arguments, *rest), reference.follow(*arguments, *rest))
+
+
+@pytest.mark.parametrize("kernels", [serving, reference], ids=["serving", "reference"])
+@pytest.mark.parametrize("batch", [1, 16])
+def test_codevectors_that_fade_away_stay_where_they_are(kernels, batch):
+    """Of a weight that halves a thousand times and more nothing is left."""
+    points = np.array([[0.0, 0.0], [50.0, 0.0], [60.0, 0.0]])
+    n_rows = 1200 * batch
+    found, weights, _, mass = kernels.follow(
+        np.zeros((n_rows, 2)),
+        np.ones(n_rows),
+        np.arange(0, n_rows, batch),
+        np.full(1200, 0.5),
+        points,
+        np.full(3, 1.0 / 3.0),
+        SquaredEuclidean(),
+        2.0,
+        None,
+        np.zeros((3, 2)),
+        np.zeros(3),
+    )
+    np.testing.assert_allclose(found, points, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(weights, [1.0, 0.0, 0.0], atol=1e-300)
+    np.testing.assert_allclose(mass, [n_rows, 0.0, 0.0], atol=1e-300)
+
+
 @pytest.mark.parametrize(
     "layout",
     [

@@ -14,10 +14,12 @@ import scipy.sparse as sp
 
 from odalib.kernels.association import largest_size
 
-__all__ = ["BregmanDivergence", "check_range"]
+__all__ = ["BregmanDivergence", "check_range", "check_weighted_squares"]
 
 # Entries up to this power of the largest number can be squared and summed.
 LARGEST_POWER = 0.45
+# Weights that sum to less may be multiplied by such squares, whatever they are.
+SAFE_WEIGHT = 1e30
 
 
 class BregmanDivergence:
@@ -224,3 +226,25 @@ def check_range(X, name="X"):
             f"{name} holds values up to {largest:.3g}, whose squares overflow in sums "
             f"of {X.dtype}; scale {name} so that they stay below {limit:.0e}."
         )
+
+
+def check_weighted_squares(X, weights):
+    """Raise ValueError where weights times squares would overflow or vanish.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        In the range of `check_range`.
+    weights : array of shape (n,)
+    """
+    total = float(weights.sum())
+    if 1.0 / SAFE_WEIGHT < total < SAFE_WEIGHT:
+        return
+    values = X.data if sp.issparse(X) else X
+    square = float(largest_size(values)) ** 2
+    if square == 0.0 or np.finfo(float).tiny < total * square < np.inf:
+        return
+    raise ValueError(
+        f"sample_weight sums to {total:.3g}, and sums of weights times squares of X "
+        "overflow or vanish; weights count in proportion to each other, so scale them."
+    )

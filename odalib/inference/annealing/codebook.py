@@ -69,8 +69,7 @@ class Codebook:
     @property
     def log_weights(self):
         """``log rho_i``; minus infinity where no row is associated at all."""
-        weights = self.weights
-        return np.log(weights, out=np.full(len(self), -np.inf), where=weights > 0)
+        return kernels.log_weights(self.weights)
 
     @property
     def width(self):

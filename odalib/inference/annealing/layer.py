@@ -251,6 +251,11 @@ class Layer:
         is_new = ~np.isin(codes, self.codebook.groups)
         if not is_new.any():
             return self
+        alive = self.codebook.weights > 0
+        if self.grows and not alive.all():
+            # What no row has been near for very long has no mean to merge.
+            layer = self._begin_level(self.codebook.select(alive), selected(alive))
+            return layer._opened(batch, parents, groups)
         weight = np.bincount(which, batch.weights)
         if parents is not None:
             is_new &= self._deserves(codes, weight)

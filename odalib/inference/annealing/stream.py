@@ -126,11 +126,23 @@ class Stream:
 
 
 def _step_starts(n_rows, batch_size):
-    """Where steps begin: with every batch, and within one after `STEP_ROWS`."""
+    """Where steps begin: each batch is cut into as few as `STEP_ROWS` allows, evenly.
+
+    So that none is of a single row where others are not.
+    """
     if batch_size <= STEP_ROWS:
         return np.arange(0, n_rows, batch_size)
-    starts = np.arange(n_rows)
-    return starts[starts % batch_size % STEP_ROWS == 0]
+    starts = [
+        first + _even_parts(min(batch_size, n_rows - first))
+        for first in range(0, n_rows, batch_size)
+    ]
+    return np.concatenate(starts)
+
+
+def _even_parts(size):
+    """Where the parts of a batch begin."""
+    n_parts = -(-size // STEP_ROWS)
+    return np.arange(n_parts) * size // n_parts
 
 
 def _step(layers, batch):

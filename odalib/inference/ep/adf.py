@@ -128,6 +128,10 @@ class RootBelief(Belief):
     variances: np.ndarray
     forgetting = 1.0
 
+    def __getstate__(self):
+        derived = ("root", "moments")
+        return {k: v for k, v in self.__dict__.items() if k not in derived}
+
     @cached_property
     def root(self):
         """Root R of the covariance ``R R'``, shape (d, d)."""

@@ -227,6 +227,11 @@ def relax_features(
 def _complete(rows, n_features):
     """Rows with all of their features."""
     missing = n_features - rows.shape[1]
+    if missing not in (0, 1):
+        raise ValueError(
+            f"Rows have {rows.shape[1]} features, and the belief {n_features}; the "
+            "last, a constant, alone may be missing."
+        )
     return np.hstack([rows, np.ones((len(rows), missing))]) if missing else rows
 
 

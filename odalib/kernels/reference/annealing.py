@@ -20,6 +20,7 @@ __all__ = [
     "follow",
     "gibbs_association",
     "gibbs_sums",
+    "log_weights",
     "moved",
     "nearest",
     "nearest_cells",
@@ -44,6 +45,11 @@ def tangent_planes(divergence, points, mean):
     gradients = divergence.gradient(inside)
     offsets = np.einsum("ij,ij->i", gradients, inside) - divergence.phi(inside)
     return gradients, offsets
+
+
+def log_weights(weights):
+    """``log rho_i``; minus infinity where no row is associated at all."""
+    return np.log(weights, out=np.full(len(weights), -np.inf), where=weights > 0)
 
 
 def negative_divergence(rows, gradients, offsets):
@@ -114,6 +120,9 @@ def gibbs_sums(
     multipliers=None,
 ):
     """Sum over a block under the Gibbs association.
+
+    Where few codevectors are near a row, compiled kernels count associations below
+    exp(-40) of the row's largest as zero.
 
     Parameters are those of `gibbs_association`, the codevectors, shape (K, d), and
 
@@ -211,7 +220,7 @@ def follow(
             row_weights[start:stop],
             gradients,
             offsets,
-            np.log(weights),
+            log_weights(weights),
             inverse_temperature,
             points,
             multipliers[start:stop] if by_row else multipliers,
@@ -233,8 +242,9 @@ def moved(points, weights, step, batch_weight, weight, total):
     keep their bits. Weight and total are sums as of `gibbs_sums`.
     """
     after = weights + step * (weight / batch_weight - weights)
+    touched = (after > 0) & (weight > 0)
     share = np.divide(
-        step / batch_weight, after, out=np.zeros_like(after), where=after > 0
+        step / batch_weight, after, out=np.zeros_like(after), where=touched
     )
     pull = total - weight[:, np.newaxis] * points
     return points + share[:, np.newaxis] * pull, after / after.sum()
@@ -342,6 +352,11 @@ def differs_from_own(rows, points, labels, tolerance):
 def cell_sums(rows, row_weights, labels, n_codevectors):
     """Weight and weighted sum of the rows of every cell: (K,) and (K, d)."""
     n_rows = rows.shape[0]
+    bad = np.flatnonzero((labels < 0) | (labels >= n_codevectors))
+    if bad.size:
+        raise ValueError(
+            f"Row {bad[0]} is of cell {labels[bad[0]]}, and there are {n_codevectors}."
+        )
     indicator = sp.csc_array(
         (row_weights, labels, np.arange(n_rows + 1)), shape=(n_codevectors, n_rows)
     )

@@ -16,6 +16,8 @@ __all__ = ["probit_site", "probit_step"]
 # ONE, Phi is 1 in floats, and right of FLAT so are all its powers to any digit.
 TAIL, DEPTH = -3.0, 50
 ONE, FLAT = 9.0, 40.0
+# Beside a variance of so many times the noise, a probit is a step.
+WIDEST_POWER = 1e30
 # So many standard deviations from zero a step likelihood may contradict a value
 # before numbers underflow; beyond it the value is left alone.
 FARTHEST = 1e150
@@ -52,7 +54,7 @@ def probit_step(label, mean, variance, noise_variance, power=1.0):
         ``new variance / variance``, in (0, 1].
     """
     # A step is equal to all its powers.
-    if power < 1.0 and noise_variance > 0.0:
+    if power < 1.0 and variance < WIDEST_POWER * noise_variance:
         scale = sqrt(noise_variance)
         ratio, kept = _power_step(
             label * mean / scale, variance / noise_variance, power
@@ -136,7 +138,9 @@ def _power_step(mean, variance, power):
     scale = hypot(1.0, centre + anchor)
     first, last = asinh((lower - anchor) / scale), asinh((upper - anchor) / scale)
     step = min(STEP, STEP_AT_PEAK * deviation / hypot(scale, peak - anchor))
-    t = np.linspace(first, last, max(int((last - first) / step), FEWEST_NODES))
+    t = np.linspace(
+        first, last, max(int(min((last - first) / step, 1e7)), FEWEST_NODES)
+    )
     offset = scale * np.sinh(t)
     x, u = anchor + offset, (centre + anchor) + offset
     log_rest = np.where(

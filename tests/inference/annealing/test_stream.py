@@ -69,6 +69,17 @@ def test_cuts_change_no_bit_where_every_few_rows_are_a_step(divergence, size):
         assert bits(learnt(start, batch, cuts)) == bits(whole)
 
 
+@pytest.mark.parametrize("size", [2, 16, 17, 31, 33, 47])
+@pytest.mark.parametrize("divergence", ["squared_euclidean", "kullback_leibler"])
+def test_cuts_change_no_bit_whatever_is_left_of_a_batch(divergence, size):
+    """Steps are of 16 rows at the most here; what is left may be one row."""
+    batch = with_rows(mixture(), lambda rows: 0.01 + rows)
+    start = begin(settings_of(divergence=divergence, stream_batch_size=size))
+    whole = bits(start.learn(batch))
+    for cuts in (range(1, N_ROWS), range(50, N_ROWS, 50), [120, 121, 200]):
+        assert bits(learnt(start, batch, cuts)) == whole
+
+
 @given(
     cuts=st.lists(st.integers(1, N_ROWS - 1), max_size=8), last=st.integers(1, N_ROWS)
 )
@@ -194,12 +205,12 @@ def test_warm_up_anneals_ever_more_rarely(monkeypatch):
 
 
 def test_a_batch_is_taken_in_steps_whose_sums_are_kept():
-    """One batch of 24 rows: steps of 16 and 8, with the random signs of a new level."""
+    """One batch of 24 rows: two steps of 12, with the random signs of a new level."""
     batch = mixture(WARM_UP + BATCH)
     old = begin().learn(batch[:WARM_UP])
     new, (before,) = old.learn(batch[WARM_UP:]), old.layers
     codebook, age, axis = before.codebook, before.age, 0.0
-    for rows in (slice(WARM_UP, WARM_UP + 16), slice(WARM_UP + 16, None)):
+    for rows in (slice(WARM_UP, WARM_UP + 12), slice(WARM_UP + 12, None)):
         block, weights = batch.rows[rows] - before.solution.shift, batch.weights[rows]
         codebook, moments = stochastic_step(
             block,

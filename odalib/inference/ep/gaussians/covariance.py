@@ -24,7 +24,7 @@ JITTER = 1e-8
 DIVISIBLE = 1e-6
 # Latent values from which the price of a factorisation is that of its arithmetic, and
 # variances below which no product leaves the range of float32.
-MANY, MODERATE = 256, 1e12
+MANY, MODERATE = 256, 1e9
 
 
 class Covariance(GaussianModel):
@@ -71,7 +71,6 @@ class CovariancePosterior(Posterior):
     def __init__(self, model, precision, shift):
         self._model = model
         self._precision, self._root = precision, np.sqrt(precision)
-        self._lapack = get_lapack_funcs(LAPACK, (model.covariance,))
         root = self._root.astype(model.covariance.dtype)
         scaled = np.multiply(model.covariance, root, order="F")
         scaled *= root[:, np.newaxis]
@@ -94,6 +93,11 @@ class CovariancePosterior(Posterior):
             + model.mean @ (shift - 0.5 * precision * model.mean)
             + 0.5 * residual @ self._moved
         )
+
+    @property
+    def _lapack(self):
+        # Looked up each time, since a posterior that holds them does not pickle.
+        return get_lapack_funcs(LAPACK, (self._model.covariance,))
 
     def _solve_shift(self, shift):
         """``K^-1 (mean - prior mean)``, where sites have no precision too."""
