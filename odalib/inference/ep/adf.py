@@ -273,10 +273,9 @@ class DiagonalBelief(Belief):
 
     def _copies(self):
         """Copy what kernels write to: times only where something is forgotten."""
-        forgets = self.forgetting < 1.0
-        return self.touched_moments.copy(), (
-            self.touched.copy() if forgets else self.touched
-        )
+        stays = self.forgetting == 1.0 and self.touched.flags.writeable
+        touched = self.touched if stays else self.touched.copy()
+        return self.touched_moments.copy(), touched
 
 
 def begin(
