@@ -146,19 +146,24 @@ def gibbs_sums(
         rows, gradients, offsets, log_weights, inverse_temperature
     )
     association *= row_weights
+    weight, total, axis = _sums_under(association, rows, codevectors, multipliers)
+    return weight, total, float(log_normaliser @ row_weights), axis
+
+
+def _sums_under(association, rows, codevectors, multipliers):
+    """Weight, total and axis of `gibbs_sums` under weighted associations, (K, n)."""
     weight = association.sum(axis=1)
     total = weighted_sums(association, rows)
     if multipliers is None:
-        axis = np.zeros_like(total)
+        return weight, total, np.zeros_like(total)
+    if multipliers.ndim == 1:
+        association *= multipliers
     else:
-        if multipliers.ndim == 1:
-            association *= multipliers
-        else:
-            centre = np.einsum("ij,ij->i", multipliers, codevectors)
-            association *= negative_divergence(rows, multipliers, centre)
-        mass = association.sum(axis=1)
-        axis = weighted_sums(association, rows) - mass[:, np.newaxis] * codevectors
-    return weight, total, float(log_normaliser @ row_weights), axis
+        centre = np.einsum("ij,ij->i", multipliers, codevectors)
+        association *= negative_divergence(rows, multipliers, centre)
+    mass = association.sum(axis=1)
+    axis = weighted_sums(association, rows) - mass[:, np.newaxis] * codevectors
+    return weight, total, axis
 
 
 def follow(
@@ -266,15 +271,7 @@ def _row_sums(
     )
     association[association < FAINT * association.max()] = 0.0
     association *= row_weight / association.sum()
-    weight, total = association[:, 0].copy(), weighted_sums(association, row)
-    axis = np.zeros_like(total)
-    if multipliers is not None:
-        if multipliers.ndim == 1:
-            association *= multipliers
-        else:
-            centre = np.einsum("ij,ij->i", multipliers, codevectors)
-            association *= negative_divergence(row, multipliers, centre)
-        axis = weighted_sums(association, row) - association * codevectors
+    weight, total, axis = _sums_under(association, row, codevectors, multipliers)
     return weight, total, float(log_normaliser @ row_weight), axis
 
 
