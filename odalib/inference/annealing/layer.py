@@ -198,9 +198,6 @@ class Layer:
     def _steps(self, batch, starts):
         """Layer after steps within a window."""
         rows = self._comparable(batch.rows)
-        multipliers = self.covectors
-        if multipliers is None:
-            multipliers = 2.0 * row_uniforms(rows, self.settings.seed, starts) - 1.0
         sums = None
         if np.ndim(self.axis_sums) > 0:
             sums = self.axis_sums, self.axis_weight
@@ -213,7 +210,7 @@ class Layer:
             self.solution.temperature,
             self.age,
             self.settings.memory,
-            multipliers,
+            self._multipliers(rows, starts),
             sums,
         )
         return self._observe(
@@ -224,6 +221,12 @@ class Layer:
             age=age,
             n_steps=self.n_steps + len(starts),
         )
+
+    def _multipliers(self, rows, starts=(0,)):
+        """Those of the present pass of the power iteration; random signs at first."""
+        if self.covectors is not None:
+            return self.covectors
+        return 2.0 * row_uniforms(rows, self.settings.seed, starts) - 1.0
 
     def _counted(self, batch, rows, labels, groups):
         """Layer whose census knows some more rows."""
@@ -294,11 +297,7 @@ class Layer:
     def _step(self, rows, row_weights, groups):
         """Layer whose codevectors have moved towards the means of a batch."""
         weight = float(row_weights.sum())
-        multipliers = None
-        if self.grows:
-            multipliers = self.covectors
-            if multipliers is None:
-                multipliers = 2.0 * row_uniforms(rows, self.settings.seed) - 1.0
+        multipliers = self._multipliers(rows) if self.grows else None
         codebook, moments = stochastic_step(
             rows,
             row_weights,
