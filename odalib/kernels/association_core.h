@@ -87,8 +87,7 @@ ODALIB_INLINE int64_t odalib_larger(int64_t largest, double value)
 }
 
 #if ODALIB_HAS_LANES
-/* Four doubles at a time. */
-typedef double odalib_four __attribute__((vector_size(32), aligned(8)));
+/* Bits of four doubles. */
 typedef int64_t odalib_four_bits __attribute__((vector_size(32), aligned(8)));
 
 #if defined(__clang__)
@@ -103,12 +102,12 @@ ODALIB_INLINE void odalib_turn_four(
     const double *row, double *out, ptrdiff_t d, odalib_four_bits *largest)
 {
     const odalib_four_bits positive = (odalib_four_bits){0} + INT64_MAX;
-    odalib_four rows[4], low[2], high[2];
+    odalib_quad rows[4], low[2], high[2];
     int q;
 #pragma GCC unroll 4
     for (q = 0; q < 4; q++) {
         odalib_four_bits size, more;
-        rows[q] = *(const odalib_four *)(row + q * d);
+        rows[q] = *(const odalib_quad *)(row + q * d);
         size = (odalib_four_bits)rows[q] & positive;
         more = size > *largest;
         *largest = (more & size) | (~more & *largest);
@@ -118,10 +117,10 @@ ODALIB_INLINE void odalib_turn_four(
         low[q] = ODALIB_SHUFFLE(rows[2 * q], rows[2 * q + 1], 0, 4, 2, 6);
         high[q] = ODALIB_SHUFFLE(rows[2 * q], rows[2 * q + 1], 1, 5, 3, 7);
     }
-    *(odalib_four *)out = ODALIB_SHUFFLE(low[0], low[1], 0, 1, 4, 5);
-    *(odalib_four *)(out + ODALIB_TILE) = ODALIB_SHUFFLE(high[0], high[1], 0, 1, 4, 5);
-    *(odalib_four *)(out + 2 * ODALIB_TILE) = ODALIB_SHUFFLE(low[0], low[1], 2, 3, 6, 7);
-    *(odalib_four *)(out + 3 * ODALIB_TILE) =
+    *(odalib_quad *)out = ODALIB_SHUFFLE(low[0], low[1], 0, 1, 4, 5);
+    *(odalib_quad *)(out + ODALIB_TILE) = ODALIB_SHUFFLE(high[0], high[1], 0, 1, 4, 5);
+    *(odalib_quad *)(out + 2 * ODALIB_TILE) = ODALIB_SHUFFLE(low[0], low[1], 2, 3, 6, 7);
+    *(odalib_quad *)(out + 3 * ODALIB_TILE) =
         ODALIB_SHUFFLE(high[0], high[1], 2, 3, 6, 7);
 }
 #endif

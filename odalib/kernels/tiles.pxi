@@ -37,8 +37,8 @@ cdef extern from "screening_core.h" nogil:
     void odalib_screened_sums(
         float*, const float*, float, Py_ssize_t, const double*, double, const double*,
         const double*, const double*, double*, double*, double*, int,
-        const double*, const double*, const double*, double*, Py_ssize_t*, double*, double*,
-        Py_ssize_t, Py_ssize_t, Py_ssize_t)
+        const double*, const double*, const double*, double*, Py_ssize_t*, double*,
+        double*, Py_ssize_t, Py_ssize_t, Py_ssize_t)
 
 cdef enum:
     # Numbers in a tile of codevectors by rows: half a megabyte, for the second cache.
@@ -224,7 +224,8 @@ cdef bint add_screened(Codes* codes, Sums* sums, const double* rows,
     odalib_screened_sums(
         sums.values_32, codes.biases_32, margin, probe, codes.planes, codes.scale,
         codes.biases, rows, row_weights, sums.weight, sums.total, sums.axis, sums.kind,
-        by_row if sums.kind == 1 else sums.covectors, sums.centre, sums.points, sums.work, sums.chosen, sums.largest, sums.norm, K, n, d)
+        by_row if sums.kind == 1 else sums.covectors, sums.centre, sums.points,
+        sums.work, sums.chosen, sums.largest, sums.norm, K, n, d)
     return True
 
 
