@@ -23,6 +23,7 @@ from odalib.estimators._sklearn import (
     LevelCallbacks,
     StrOptions,
     check_weights,
+    validate_parameters,
     validate_rows,
 )
 from odalib.estimators._state import features_kept_on_failure
@@ -188,8 +189,9 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         parameters = self._current()
         unchanged = not first and _same(self._parameters, parameters)
         if not unchanged:
-            # scikit-learn validates before the first rows of a stream only.
-            self._validate_params()
+            # Here, and not in the context that scikit-learn gives to fits, which costs
+            # as much as a step.
+            validate_parameters(self)
         batch, learnt = self._check_batch(
             X, y, sample_weight, reset=first, in_stream=True, **announced
         )

@@ -1,7 +1,7 @@
 """One BLAS thread while odalib computes."""
 
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 
 from threadpoolctl import ThreadpoolController
@@ -18,6 +18,15 @@ def _controller():
     return ThreadpoolController().select(user_api="blas")
 
 
+def _limit():
+    """Give what holds BLAS to one thread; where it has one, at no cost."""
+    controller = _controller()
+    # Setting the number costs as much as a step of a stream.
+    if all(blas.num_threads == 1 for blas in controller.lib_controllers):
+        return nullcontext()
+    return controller.limit(limits=1)
+
+
 @contextmanager
 def single_threaded_blas():
     """Hold BLAS to one thread, so that results do not depend on their number.
@@ -28,7 +37,7 @@ def single_threaded_blas():
     global _holders, _limiter
     with _lock:
         if _holders == 0:
-            _limiter = _controller().limit(limits=1)
+            _limiter = _limit()
             _limiter.__enter__()
         _holders += 1
     try:

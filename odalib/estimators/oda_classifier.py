@@ -303,7 +303,6 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         """
         return self._anneal(X, y, sample_weight)
 
-    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn from some more rows of a stream.
 

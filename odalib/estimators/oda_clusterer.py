@@ -271,7 +271,6 @@ class ODAClusterer(
         """
         return self._anneal(X, None, sample_weight)
 
-    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None):
         """Learn from some more rows of a stream.
 

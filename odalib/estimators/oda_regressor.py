@@ -323,7 +323,6 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         """
         return self._anneal(X, y, sample_weight)
 
-    @fit_context(prefer_skip_nested_validation=False)
     def partial_fit(self, X, y, sample_weight=None):
         """Learn from some more rows of a stream.
 

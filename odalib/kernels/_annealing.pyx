@@ -9,14 +9,12 @@ begins depends on the shapes only, and so do the bits of the sums.
 import numpy as np
 
 from libc.math cimport log
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 from scipy.linalg.cython_blas cimport dgemm, sgemm
 
 include "tiles.pxi"
-
-cdef extern from "hashes_core.h" nogil:
-    void odalib_row_hashes(const double*, const uint64_t*, uint64_t*,
-                           Py_ssize_t, Py_ssize_t)
+include "axes.pxi"
+include "hashes.pxi"
 
 cdef extern from "follow_core.h" nogil:
     void odalib_follow_narrow(const double*, const double*, const double*,
@@ -38,6 +36,8 @@ cdef enum:
     # Codevectors of so many features are held side by side, in lanes of vectors.
     NARROW = 64
     LANES = 8
+    # Rows that are shifted at a time, and then lie in the cache.
+    SHIFTED = 64
 
 # Where codevectors lie that fill up a vector: no row is near.
 FAR = 1e100
@@ -203,25 +203,6 @@ def cell_sums(const double[:, ::1] rows, const double[::1] row_weights,
     return weight, total
 
 
-def row_hashes(const double[:, ::1] rows, const int64_t[::1] starts,
-               const uint64_t[::1] salts):
-    """As `reference.hashes.row_hashes`."""
-    cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1]
-    cdef Py_ssize_t n_batches = starts.shape[0], i, start, stop
-    hashes = np.zeros(n_rows, dtype=np.uint64)
-    cdef uint64_t[::1] hashes_view = hashes
-    if n_rows == 0 or d == 0:
-        return hashes
-    with nogil:
-        for i in range(n_batches):
-            start = starts[i]
-            stop = starts[i + 1] if i + 1 < n_batches else n_rows
-            if start < stop:
-                odalib_row_hashes(&rows[start, 0], &salts[0], &hashes_view[start],
-                                  stop - start, d)
-    return hashes
-
-
 cdef check_followed(const double[::1] row_weights, Py_ssize_t n_rows,
                     const double[::1] steps, Py_ssize_t n_steps, points, axis, mass,
                     Py_ssize_t K, Py_ssize_t d):
@@ -237,7 +218,7 @@ cdef check_followed(const double[::1] row_weights, Py_ssize_t n_rows,
 def follow_batches(const double[:, ::1] rows, const double[::1] row_weights,
                    const int64_t[::1] starts, const double[::1] steps,
                    points, weights, double inverse_temperature, multipliers,
-                   axis, mass):
+                   axis, mass, shift=None):
     """As `reference.follow`, of the squared Euclidean divergence."""
     cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1], K = len(weights)
     check_followed(row_weights, n_rows, steps, len(starts), points, axis, mass, K, d)
@@ -262,13 +243,14 @@ def follow_batches(const double[:, ::1] rows, const double[::1] row_weights,
     cdef Py_ssize_t n_steps = starts.shape[0], s, start, stop, n, i, j
     cdef double weight
     cdef double[::1] work = np.empty(3 * K)
+    cdef Shift off = Shift(shift, sums.size, d)
     with nogil:
         for s in range(n_steps):
             start = starts[s]
             stop = starts[s + 1] if s + 1 < n_steps else n_rows
             if stop == start + 1:
                 odalib_follow_wide(
-                    &rows[start, 0], &row_weights[start], &steps[s],
+                    off.taken(&rows[start, 0], 1), &row_weights[start], &steps[s],
                     &factors[start] if kind == 1 else sums.covectors, kind,
                     inverse_temperature, &points_view[0, 0], &rho[0], sums.axis,
                     &mass_view[0], &work[0], 1, d, K)
@@ -286,8 +268,8 @@ def follow_batches(const double[:, ::1] rows, const double[::1] row_weights,
                 odalib_centre(sums.covectors, &points_view[0, 0], sums.centre, K, d)
             while start < stop:
                 n = min(sums.size, stop - start)
-                add_tile(codes, sums, &rows[start, 0], &row_weights[start],
-                         &factors[start] if kind == 1 else NULL, n)
+                add_tile(codes, sums, off.taken(&rows[start, 0], n),
+                         &row_weights[start], &factors[start] if kind == 1 else NULL, n)
                 start += n
             for i in range(K):
                 mass_view[i] += sums.weight[i]
@@ -300,7 +282,7 @@ def follow_batches(const double[:, ::1] rows, const double[::1] row_weights,
 
 def follow_rows(const double[:, ::1] rows, const double[::1] row_weights, starts,
                 const double[::1] steps, points, weights, formula, precision,
-                double inverse_temperature, multipliers, axis, mass):
+                double inverse_temperature, multipliers, axis, mass, shift=None):
     """As `reference.follow`, of steps of one row.
 
     The divergence goes by its formula, and the Mahalanobis divergence by its precision,
@@ -327,36 +309,42 @@ def follow_rows(const double[:, ::1] rows, const double[::1] row_weights, starts
     cdef double[::1] points_view = points.reshape(-1), axis_view = axis.reshape(-1)
     cdef double[::1] rho = weights, mass_view = mass
     cdef const double[::1] factors = multipliers.reshape(-1) if kind else steps
-    cdef double[::1] work = np.empty(3 * width)
-    cdef double[::1] tangents
+    cdef double[::1] work = np.empty(3 * width), tangents
     cdef const double[:, ::1] precision_view
     cdef const double* form = NULL
-    cdef int code
-    if narrow:
-        with nogil:
-            odalib_follow_narrow(
-                &rows[0, 0], &row_weights[0], &steps[0], &factors[0], kind,
-                inverse_temperature, &points_view[0], &rho[0], &axis_view[0],
-                &mass_view[0], &work[0], n_rows, d, width)
-        points, axis = apart(points, K), apart(axis, K)
-        return points, weights[:K], axis, mass[:K]
-    if is_square:
-        with nogil:
-            odalib_follow_wide(
-                &rows[0, 0], &row_weights[0], &steps[0], &factors[0], kind,
-                inverse_temperature, &points_view[0], &rho[0], &axis_view[0],
-                &mass_view[0], &work[0], n_rows, d, K)
-        return points, weights, axis, mass
-    code, tangents = FORMULAS[formula], np.empty(K * d + K + d)
+    cdef const double* own
+    cdef int code = 0
+    if not is_square:
+        code, tangents = FORMULAS[formula], np.empty(K * d + K + d)
     if precision is not None:
         precision_view = np.ascontiguousarray(precision)
         form = &precision_view[0, 0]
+    cdef Py_ssize_t size = n_rows if shift is None else min(n_rows, SHIFTED)
+    cdef Py_ssize_t start = 0, n
+    cdef Shift off = Shift(shift, size, d)
     with nogil:
-        odalib_follow_planes(
-            &rows[0, 0], &row_weights[0], &steps[0], &factors[0], kind,
-            inverse_temperature, &points_view[0], &rho[0], &axis_view[0],
-            &mass_view[0], &work[0], n_rows, d, K, code, &tangents[0],
-            &tangents[K * d], &tangents[K * d + K], form)
+        while start < n_rows:
+            n = min(size, n_rows - start)
+            own = &factors[start if kind == 1 else 0]
+            if narrow:
+                odalib_follow_narrow(
+                    off.taken(&rows[start, 0], n), &row_weights[start], &steps[start],
+                    own, kind, inverse_temperature, &points_view[0], &rho[0],
+                    &axis_view[0], &mass_view[0], &work[0], n, d, width)
+            elif is_square:
+                odalib_follow_wide(
+                    off.taken(&rows[start, 0], n), &row_weights[start], &steps[start],
+                    own, kind, inverse_temperature, &points_view[0], &rho[0],
+                    &axis_view[0], &mass_view[0], &work[0], n, d, K)
+            else:
+                odalib_follow_planes(
+                    off.taken(&rows[start, 0], n), &row_weights[start], &steps[start],
+                    own, kind, inverse_temperature, &points_view[0], &rho[0],
+                    &axis_view[0], &mass_view[0], &work[0], n, d, K, code,
+                    &tangents[0], &tangents[K * d], &tangents[K * d + K], form)
+            start += n
+    if narrow:
+        return apart(points, K), weights[:K], apart(axis, K), mass[:K]
     return points, weights, axis, mass
 
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from odalib.kernels.compiled import load
 from odalib.kernels.reference import annealing as reference
+from odalib.kernels.reference import axes as reference_axes
+from odalib.kernels.reference import hashes as reference_hashes
 from odalib.kernels.reference.annealing import (
     cell_axis_sums,
     differs_from_own,
@@ -23,7 +25,6 @@ from odalib.kernels.reference.annealing import (
     weighted_sums,
 )
 from odalib.kernels.reference.hashes import entry_owners
-from odalib.kernels.reference.hashes import row_hashes as reference_hashes
 
 compiled = load("annealing")
 
@@ -43,7 +44,11 @@ __all__ = [
     "negative_divergence",
     "own_products",
     "row_hashes",
+    "scaled_means",
+    "takes",
     "tangent_planes",
+    "uniforms",
+    "unit_axes",
     "weighted_sums",
 ]
 
@@ -68,6 +73,11 @@ def nearest_cells(rows, *arguments):
     return _serving(rows).nearest_cells(rows, *arguments)
 
 
+def takes(rows):
+    """Whether the compiled kernels serve rows of this kind."""
+    return _serving(rows) is not reference
+
+
 def follow(rows, row_weights, starts, steps, points, weights, divergence, *others):
     """As `reference.follow`."""
     arguments = rows, row_weights, starts, steps, points, weights
@@ -85,8 +95,28 @@ def follow(rows, row_weights, starts, steps, points, weights, divergence, *other
 def row_hashes(rows, starts, salts):
     """As `reference.hashes.row_hashes`."""
     kernels = _serving(rows)
-    hashes = reference_hashes if kernels is reference else kernels.row_hashes
-    return hashes(rows, starts, salts)
+    kernels = reference_hashes if kernels is reference else kernels
+    return kernels.row_hashes(rows, starts, salts)
+
+
+def uniforms(hashes, salt):
+    """As `reference.hashes.uniforms`."""
+    return (compiled or reference_hashes).uniforms(hashes, salt)
+
+
+def scaled_means(sums, weight):
+    """As `reference.axes.scaled_means`."""
+    return _of_axes(sums).scaled_means(sums, weight)
+
+
+def unit_axes(vectors, curvature, scale):
+    """As `reference.axes.unit_axes`."""
+    return _of_axes(vectors).unit_axes(vectors, curvature, scale)
+
+
+def _of_axes(vectors):
+    kernels = _serving(vectors)
+    return reference_axes if kernels is reference else kernels
 
 
 def _serving(rows: Any) -> ModuleType:

@@ -183,4 +183,48 @@ static void odalib_cell_sums(
     }
 }
 
+/* Means of K vectors, over the largest size of an entry of each. */
+ODALIB_CLONES
+static void odalib_scaled_means(
+    const double *ODALIB_RESTRICT sums, const double *ODALIB_RESTRICT weight,
+    double *ODALIB_RESTRICT vectors, double *ODALIB_RESTRICT scale,
+    ptrdiff_t K, ptrdiff_t d)
+{
+    ptrdiff_t i, j;
+    for (i = 0; i < K; i++) {
+        const double *sum = sums + i * d;
+        double *vector = vectors + i * d;
+        double divisor = weight[i] > 0.0 ? weight[i] : 1.0, largest = 0.0;
+#pragma omp simd reduction(max : largest)
+        for (j = 0; j < d; j++) {
+            double size;
+            vector[j] = sum[j] / divisor;
+            size = fabs(vector[j]);
+            largest = size > largest ? size : largest;
+        }
+        scale[i] = largest;
+        if (largest > 0.0)
+            for (j = 0; j < d; j++)
+                vector[j] /= largest;
+    }
+}
+
+/* Vectors over the root of their product with the curvature, zero where that is; the
+   root is multiplied into the scale. */
+ODALIB_CLONES
+static void odalib_unit_axes(
+    const double *ODALIB_RESTRICT vectors, const double *ODALIB_RESTRICT curvature,
+    double *ODALIB_RESTRICT directions, double *ODALIB_RESTRICT scale,
+    ptrdiff_t K, ptrdiff_t d)
+{
+    ptrdiff_t i, j;
+    for (i = 0; i < K; i++) {
+        const double *vector = vectors + i * d;
+        double length = sqrt(odalib_dot(vector, curvature + i * d, d));
+        for (j = 0; j < d; j++)
+            directions[i * d + j] = length > 0.0 ? vector[j] / length : 0.0;
+        scale[i] *= length;
+    }
+}
+
 #endif

@@ -44,4 +44,17 @@ static void odalib_row_hashes(
     }
 }
 
+/* Numbers in (0, 1] from hashes, of another draw for another salt. */
+ODALIB_CLONES
+static void odalib_uniforms(
+    const uint64_t *ODALIB_RESTRICT hashes, uint64_t salt,
+    double *ODALIB_RESTRICT uniforms, ptrdiff_t n)
+{
+    ptrdiff_t i;
+    for (i = 0; i < n; i++) {
+        uint64_t bits = odalib_mix(hashes[i] + salt) >> 11;
+        uniforms[i] = (double)(int64_t)(bits + 1) * 0x1p-53;
+    }
+}
+
 #endif

@@ -144,6 +144,32 @@ cdef class Room:
             self.sums.values_32 = self.sums.rows_32 + size * d
 
 
+cdef class Shift:
+    """What is subtracted from rows, or None, and room for rows without it."""
+
+    cdef const double[::1] shift
+    cdef double[::1] room
+    cdef bint is_given
+    cdef Py_ssize_t d
+
+    def __init__(self, shift, Py_ssize_t size, Py_ssize_t d):
+        self.d, self.is_given = d, shift is not None
+        if self.is_given:
+            check_shape("shift", np.shape(shift), (d,))
+            self.shift = np.ascontiguousarray(shift, dtype=np.float64)
+            self.room = np.empty(size * d)
+
+    cdef const double* taken(self, const double* rows, Py_ssize_t n) noexcept nogil:
+        """Rows without the shift, until the next call."""
+        cdef Py_ssize_t i, j
+        if not self.is_given:
+            return rows
+        for i in range(n):
+            for j in range(self.d):
+                self.room[i * self.d + j] = rows[i * self.d + j] - self.shift[j]
+        return &self.room[0]
+
+
 cdef Py_ssize_t tile_rows(Py_ssize_t n_codevectors) noexcept nogil:
     """Rows of a tile: a multiple of eight, so that vectors are full."""
     cdef Py_ssize_t n = TILE // max(n_codevectors, <Py_ssize_t>1)

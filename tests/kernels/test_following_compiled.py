@@ -157,6 +157,32 @@ def test_the_same_bits_however_calls_are_cut(divergence, shape, batch, kernels):
         np.testing.assert_array_equal(one, other)
 
 
+@shapes
+@kinds
+@pytest.mark.parametrize("batch", [1, 7, 300])
+@pytest.mark.parametrize("divergence", ["squared", "mahalanobis"])
+def test_a_shift_is_as_if_it_had_been_subtracted(shape, kind, batch, divergence):
+    arguments = problem(shape, 20, divergence, batch=batch)
+    rest = rest_of(kind, arguments, 21)
+    expected = serving.follow(*arguments, *rest)
+    shift = np.linspace(-2.0, 3.0, shape[1])
+    rows = arguments[0] + shift
+    shifted = serving.follow(rows - shift, *arguments[1:], *rest)
+    assert_equal(shifted, expected)
+    for kernels in (serving, reference):
+        found = kernels.follow(rows, *arguments[1:], *rest, shift)
+        own = kernels.follow(rows - shift, *arguments[1:], *rest)
+        for one, other in zip(found, own, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_a_shift_of_other_features_is_refused():
+    arguments = problem((3, 2, 40), 22, batch=8)
+    rest = rest_of("none", arguments, 23)
+    with pytest.raises(ValueError, match=r"shift|shapes"):
+        serving.follow(*arguments, *rest, np.zeros(3))
+
+
 @pytest.mark.parametrize(
     ("divergence", "value"), [("kullback", 0.0), ("logistic", 0.0), ("logistic", 1.0)]
 )

@@ -109,16 +109,10 @@ def covectors_of(divergence, codebook, axes):
 
 def normalise(divergence, codebook, axis_sums, weight):
     """Axes from the sums of one pass of the power iteration on ``C hessian``."""
-    vectors = axis_sums / np.where(weight > 0, weight, 1.0)[:, np.newaxis]
     # Squares of sums that are squares already overflow where the data do not.
-    scale = np.abs(vectors).max(axis=1, keepdims=True)
-    vectors /= np.where(scale > 0, scale, 1.0)
+    vectors, scale = kernels.scaled_means(axis_sums, weight)
     curvature = divergence.hessian_product(codebook.inside(divergence), vectors)
-    length = np.sqrt(np.einsum("ij,ij->i", vectors, curvature))[:, np.newaxis]
-    directions = np.divide(
-        vectors, length, out=np.zeros_like(vectors), where=length > 0
-    )
-    critical = (scale * length)[:, 0]
+    directions, critical = kernels.unit_axes(vectors, curvature, scale)
     return Axes(critical, directions)
 
 

@@ -16,6 +16,7 @@ from odalib.kernels import annealing as kernels
 from odalib.kernels.reference.hashes import mix
 
 __all__ = [
+    "distinct_keys",
     "distinct_rows",
     "draw_sample",
     "row_keys",
@@ -46,7 +47,7 @@ def row_uniforms(X, seed, starts=(0,)):
     uniforms : array of shape (n,)
     """
     hashes = _row_hash(X, np.zeros(X.shape[1], dtype=np.uint64), starts)
-    return _to_uniform(mix(hashes + _seed_hash(seed)))
+    return kernels.uniforms(hashes, _seed_hash(seed))
 
 
 def row_keys(X):
@@ -140,11 +141,17 @@ def _of_missed_groups(groups, priority, weights, kept):
 
 def distinct_rows(X, row_weights, groups=None):
     """Index of one of each set of equal rows of a group, and their weight."""
-    keys = row_keys(X)
-    if groups is not None:
-        keys = mix(keys + mix(groups.astype(np.uint64)))
+    keys = distinct_keys(X, groups)
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
     return first, np.bincount(group, row_weights)
+
+
+def distinct_keys(X, groups=None):
+    """64-bit hash of every row, others for other groups, shape (n,)."""
+    keys = row_keys(X)
+    if groups is None:
+        return keys
+    return mix(keys + mix(groups.astype(np.uint64)))
 
 
 def _row_hash(X, salts, starts=(0,)):
@@ -155,7 +162,3 @@ def _row_hash(X, salts, starts=(0,)):
 @cache
 def _seed_hash(seed):
     return mix(np.uint64(seed))
-
-
-def _to_uniform(bits):
-    return ((bits >> np.uint64(11)) + np.uint64(1)) * 2.0**-53

@@ -35,6 +35,7 @@ from odalib.inference.annealing.stochastic import (
     step_size,
     stochastic_step,
 )
+from odalib.kernels import annealing as kernels
 
 __all__ = ["Layer"]
 
@@ -184,6 +185,8 @@ class Layer:
         -------
         Layer
         """
+        if len(batch) <= WINDOW_ROWS - self.level_rows % WINDOW_ROWS:
+            return self._steps(batch, starts)
         layer, first = self, 0
         bounds = np.append(starts, len(batch))
         while first < len(starts):
@@ -197,7 +200,9 @@ class Layer:
 
     def _steps(self, batch, starts):
         """Layer after steps within a window."""
-        rows = self._comparable(batch.rows)
+        rows, shift = batch.rows, self.solution.shift
+        if self.covectors is None or not kernels.takes(rows):
+            rows, shift = self._comparable(rows), None
         sums = None
         if np.ndim(self.axis_sums) > 0:
             sums = self.axis_sums, self.axis_weight
@@ -212,6 +217,7 @@ class Layer:
             self.settings.memory,
             self._multipliers(rows, starts),
             sums,
+            shift,
         )
         return self._observe(
             len(batch),
@@ -320,27 +326,23 @@ class Layer:
 
     def _observe(self, n_rows, axis, mass, **changed):
         """Layer that has changed, and taken note of where its cells vary."""
-        layer = replace(
-            self,
-            level_rows=self.level_rows + n_rows,
-            axis_sums=axis,
-            axis_weight=mass,
-            **changed,
-        )
-        windows = layer.level_rows // WINDOW_ROWS
+        changed["level_rows"] = self.level_rows + n_rows
+        windows = changed["level_rows"] // WINDOW_ROWS
         if windows == self.level_rows // WINDOW_ROWS:
-            return layer
-        divergence, codebook = layer.solution.divergence, layer.codebook
-        axes = normalise(divergence, codebook, layer.axis_sums, layer.axis_weight)
-        if windows < WINDOWS:
-            covectors = covectors_of(divergence, codebook, axes)
-            return replace(layer, covectors=covectors, axis_sums=0.0, axis_weight=0.0)
-        return layer._end_level(axes)
+            return replace(self, axis_sums=axis, axis_weight=mass, **changed)
+        divergence, codebook = self.solution.divergence, changed["codebook"]
+        axes = normalise(divergence, codebook, axis, mass)
+        if windows == WINDOWS:
+            return replace(self, **changed)._end_level(axes)
+        changed["covectors"] = covectors_of(divergence, codebook, axes)
+        return replace(self, axis_sums=0.0, axis_weight=0.0, **changed)
 
     def _end_level(self, axes):
         """Layer at the start of a level, its codevectors split, merged and moved."""
-        kept = self.settings.schedule.not_idle(self.codebook)
-        codebook, axes = self.codebook.select(kept), axes.select(kept)
+        codebook = self.codebook
+        kept = self.settings.schedule.not_idle(codebook)
+        if not kept.all():
+            codebook, axes = codebook.select(kept), axes.select(kept)
         if self.depth > 0 and self.settings.local_models.by_class:
             axes = axes.without(closed_groups(codebook.groups))
         divergence, wanted = self.solution.divergence, self._wanted

@@ -16,6 +16,7 @@ __all__ = [
     "INITIAL_AGE",
     "first_age",
     "follow_batches",
+    "running_sums",
     "step_size",
     "stochastic_pass",
     "stochastic_step",
@@ -90,6 +91,7 @@ def follow_batches(
     memory=None,
     multipliers=None,
     sums=None,
+    shift=None,
 ):
     """Move a codebook by batch after batch of rows that are all alike.
 
@@ -105,6 +107,8 @@ def follow_batches(
         As for `collect_moments`.
     sums : tuple of arrays of shape (K, d) and (K,), default=None
         Axis sums and mass so far, see `kernels.follow`; None for zeros.
+    shift : array of shape (d,), default=None
+        Still to be subtracted from the rows, which are dense.
 
     Returns
     -------
@@ -116,9 +120,9 @@ def follow_batches(
     weights = row_weights
     if len(starts) < len(row_weights):
         weights = np.add.reduceat(row_weights, starts)
-    ages = np.cumsum(np.append(age, weights))
+    ages = running_sums(age, weights)
     if sums is None:
-        sums = np.zeros_like(codebook.points), np.zeros_like(codebook.weights)
+        sums = np.zeros(codebook.points.shape), np.zeros(len(codebook))
     points, weights, *sums = kernels.follow(
         rows,
         row_weights,
@@ -130,8 +134,19 @@ def follow_batches(
         1.0 / temperature,
         multipliers,
         *sums,
+        shift,
     )
     return codebook.moved(points, weights), float(ages[-1]), tuple(sums)
+
+
+def running_sums(start, weights):
+    """Give the sums up to each weight, from the start on, in their order.
+
+    They do not depend on how the weights are cut.
+    """
+    sums = np.empty(len(weights) + 1)
+    sums[0], sums[1:] = start, weights
+    return np.add.accumulate(sums, out=sums)
 
 
 def _by_group(of_block, block, row_weights, multipliers, groups):

@@ -11,8 +11,9 @@ from odalib.inference.annealing.grown import learn_level
 from odalib.inference.annealing.layer import Layer
 from odalib.inference.annealing.model import Model
 from odalib.inference.annealing.schedule import Settings
+from odalib.inference.annealing.stochastic import running_sums
 
-__all__ = ["Stream", "restart", "running_sum"]
+__all__ = ["Stream", "restart"]
 
 # Rows of one step at the most: larger batches are cut, since a step towards the
 # means of very many rows forgets all before them.
@@ -88,7 +89,7 @@ class Stream:
             layers, start = self._taken(layers, batch[start:stop]), stop
         if start < len(batch):
             queue = appended(queue, batch[start:])
-        n_seen = running_sum(self.n_seen, batch.weights)
+        n_seen = float(running_sums(self.n_seen, batch.weights)[-1])
         return replace(self, n_seen=n_seen, layers=layers, queue=queue)
 
     def check(self, rows):
@@ -189,10 +190,3 @@ def restart(state, model, settings, batch=None, n_jobs=1):
         parents = above[-1] if above else None
         finest = learn_level(batch, kept, solution, parents, finest.depth, n_jobs)
     return Stream(settings, state.dtype, (*coarse, finest), state.n_seen)
-
-
-def running_sum(start, weights):
-    """Sum in the order of the weights, which does not depend on how they are cut."""
-    sums = np.empty(len(weights) + 1)
-    sums[0], sums[1:] = start, weights
-    return float(np.add.accumulate(sums, out=sums)[-1])

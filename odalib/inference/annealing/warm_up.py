@@ -10,7 +10,8 @@ from odalib.inference.annealing.draws import distinct_rows
 from odalib.inference.annealing.grown import fit_layers, refit_layers
 from odalib.inference.annealing.model import Model
 from odalib.inference.annealing.schedule import Settings
-from odalib.inference.annealing.stream import Stream, running_sum
+from odalib.inference.annealing.stochastic import running_sums
+from odalib.inference.annealing.stream import Stream
 
 __all__ = ["WarmUp"]
 
@@ -47,7 +48,7 @@ class WarmUp:
         warm_up = replace(
             self,
             pieces=appended(self.pieces, head),
-            n_seen=running_sum(self.n_seen, head.weights),
+            n_seen=float(running_sums(self.n_seen, head.weights)[-1]),
         )
         if waiting + len(head) == size:
             rest = batch[size - waiting :]

@@ -178,6 +178,7 @@ def follow(
     multipliers,
     axis,
     mass,
+    shift=None,
     *,
     sums=gibbs_sums,
 ):
@@ -204,6 +205,8 @@ def follow(
         As for `gibbs_sums`.
     axis, mass : arrays of shape (K, d) and (K,)
         Sums so far.
+    shift : array of shape (d,), default=None
+        Subtracted from dense rows.
     sums : callable, default=gibbs_sums
         What serves as `gibbs_sums`.
 
@@ -216,6 +219,7 @@ def follow(
     mass : array of shape (K,)
         With ``sum_x w p_i(x)``.
     """
+    rows = rows if shift is None else rows - shift
     by_row = multipliers is not None and multipliers.ndim == 1
     stops = [*starts[1:], rows.shape[0]]
     for start, stop, step in zip(starts, stops, steps, strict=True):

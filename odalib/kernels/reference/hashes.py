@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["entry_owners", "mix", "row_hashes"]
+__all__ = ["entry_owners", "mix", "row_hashes", "uniforms"]
 
 # Rows that are hashed at a time.
 SPAN = 4096
@@ -31,6 +31,12 @@ def row_hashes(rows, starts, salts):
         span = slice(start, start + SPAN)
         hashes[span] = _hashes(rows[span], exponents[span], salts)
     return hashes
+
+
+def uniforms(hashes, salt):
+    """Uniform numbers in (0, 1] from hashes; another salt gives independent ones."""
+    bits = mix(hashes + np.uint64(salt))
+    return ((bits >> np.uint64(11)) + np.uint64(1)) * 2.0**-53
 
 
 def mix(bits):
