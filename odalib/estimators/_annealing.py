@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable
-from functools import cache
 from numbers import Integral, Real
 from operator import attrgetter
 from typing import ClassVar
@@ -15,6 +14,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from odalib.estimators._feature_map import FeatureMap
+from odalib.estimators._parameters import (
+    parameter_names,
+    same_items,
+    same_parameters,
+)
 from odalib.estimators._sklearn import (
     CallbackSupportMixin,
     DocumentationLink,
@@ -34,6 +38,7 @@ from odalib.inference.annealing.bregman import check_range, check_weighted_squar
 from odalib.inference.annealing.divergences import DIVERGENCES, as_divergence
 from odalib.inference.annealing.grown import fit_layers
 from odalib.inference.annealing.local.base import LocalModels
+from odalib.inference.annealing.merging import drift
 from odalib.inference.annealing.schedule import Schedule, Settings
 from odalib.inference.annealing.stream import Stream, restart
 from odalib.inference.annealing.tree import Tree
@@ -110,6 +115,22 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
 
     tree_ = fitted_attribute("summary", "Codevectors of all resolutions.")
 
+    @property
+    def drift_score_(self):
+        """How far the last call of ``partial_fit`` moved the codebook.
+
+        Mean divergence of the codevectors from the nearest of those before the call, in
+        units of the divergence: beside ``-score(X)``, what rows differ from codevectors
+        by, it tells whether clusters move. Codevectors move in steps of ``batch_size``
+        rows, so that calls of fewer rows may leave it at zero. It is zero after ``fit``
+        and in the warm-up too, where there is nothing to compare with.
+        """
+        check_is_fitted(self)
+        before, now = vars(self).get("_followed"), self._state.followed
+        if before is None:
+            return 0.0
+        return drift(now, before, self._state.layers[-1].solution.divergence)
+
     def apply(self, X):
         """Give the leaf of every row.
 
@@ -178,7 +199,9 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
             learnt |= self._after(state, batch, in_stream=False)
         # Before the swap: where warnings are errors, nothing has changed.
         self._warn(layers)
-        vars(self).update(learnt, _state=state, _parameters=self._current())
+        vars(self).update(
+            learnt, _state=state, _parameters=self._current(), _followed=None
+        )
         callbacks.end({"_state": state, **learnt})
         return self
 
@@ -187,7 +210,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         """Learn from some more rows."""
         first = not hasattr(self, "_state")
         parameters = self._current()
-        unchanged = not first and _same(self._parameters, parameters)
+        unchanged = not first and same_parameters(self._parameters, parameters)
         if not unchanged:
             # Here, and not in the context that scikit-learn gives to fits, which costs
             # as much as a step.
@@ -203,13 +226,16 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
             if not unchanged:
                 self._check_resolutions_kept()
                 state = state.with_settings(self._settings(state.settings.seed))
+        followed = state.followed
         with single_threaded_blas():
             if self.resolutions is not None:
                 # Before they wait in a queue, where they could no more be refused.
                 state.check(batch.rows)
             state = state.learn(_usable(batch))
             learnt |= self._after(state, batch, in_stream=True)
-        vars(self).update(learnt, _state=state, _parameters=parameters)
+        vars(self).update(
+            learnt, _state=state, _parameters=parameters, _followed=followed
+        )
         return self
 
     def _at(self, number_name, number, temperature, rows=None):
@@ -251,7 +277,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
 
     def _current(self):
         """Parameters as they stand."""
-        parameters = {name: getattr(self, name) for name in _parameters(type(self))}
+        parameters = {name: getattr(self, name) for name in parameter_names(type(self))}
         if self.resolutions is not None:
             parameters["resolutions"] = list(self.resolutions)
         return parameters
@@ -259,7 +285,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
     def _check_resolutions_kept(self):
         """Refuse other resolutions than those that the cells rest on."""
         before, after = self._parameters["resolutions"], self._current()["resolutions"]
-        if not _same_items(before, after):
+        if not same_items(before, after):
             raise ValueError(
                 "resolutions cannot change in mid-stream, where cells rest on them; "
                 "call fit to begin anew."
@@ -383,44 +409,11 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         return tags
 
 
-@cache
-def _parameters(estimator):
-    """Names of the parameters of a class; scikit-learn reads its signature anew."""
-    return estimator._get_param_names()
-
-
 def _usable(batch):
     """Rows of positive weight; a row of none is as absent."""
     check_weighted_squares(batch.rows, batch.weights)
     kept = batch.weights > 0
     return batch if kept.all() else batch[kept]
-
-
-def _same(before, after):
-    """Whether parameters are what they were; resolutions by identity."""
-    return before.keys() == after.keys() and all(
-        _same_items(before[name], after[name])
-        if name == "resolutions"
-        else _same_value(before[name], after[name])
-        for name in after
-    )
-
-
-def _same_value(before, after):
-    """Whether two objects are one, or plain values of one type and equal."""
-    if before is after:
-        return True
-    is_plain = isinstance(after, str | Real) and type(before) is type(after)
-    return is_plain and before == after
-
-
-def _same_items(before, after):
-    """Whether two lists, or None, hold the very same objects."""
-    if before is None or after is None:
-        return before is after
-    return len(before) == len(after) and all(
-        one is other for one, other in zip(before, after, strict=True)
-    )
 
 
 def _check_kind(name, value, kind, description):

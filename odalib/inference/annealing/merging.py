@@ -2,11 +2,13 @@
 
 import numpy as np
 
+from odalib.inference.annealing.codebook import divergence_between
 from odalib.inference.annealing.pairs import Pairs
 from odalib.kernels import annealing as kernels
 
 __all__ = [
     "distortion_rise",
+    "drift",
     "merge_close",
     "merge_down",
     "nearest_codevectors",
@@ -57,6 +59,35 @@ def nearest_codevectors(codebook, others, divergence):
     if codebook.groups is not None:
         affinity[codebook.groups[:, np.newaxis] != others.groups] = -np.inf
     return affinity.argmax(axis=1)
+
+
+def drift(codebook, before, divergence):
+    """Mean divergence of codevectors from the nearest of those before.
+
+    Parameters
+    ----------
+    codebook, before : Codebook
+    divergence : BregmanDivergence
+
+    Returns
+    -------
+    drift : float
+        ``sum_i rho_i min_j d(mu_i, mu_j)`` over those j of the group of i; a group that
+        is new does not count.
+    """
+    if codebook.groups is not None:
+        known = np.isin(codebook.groups, before.groups)
+        if not known.any():
+            return 0.0
+        codebook = codebook.select(known)
+    nearest = before.select(nearest_codevectors(codebook, before, divergence))
+    if divergence.translation_invariant:
+        # Of differences, which are exact where the two are near.
+        moved = divergence.phi(codebook.points - nearest.points)
+    else:
+        # Rounding may leave less than zero of what is zero.
+        moved = np.maximum(divergence_between(divergence, codebook, nearest), 0.0)
+    return float(codebook.weights @ moved)
 
 
 def _between(values, offsets, gradients, points):

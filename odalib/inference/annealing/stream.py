@@ -49,6 +49,11 @@ class Stream:
         return self.layers[-1].codebook
 
     @property
+    def followed(self):
+        """Codebook that has followed the rows; see `WarmUp.followed`."""
+        return self.codebook
+
+    @property
     def n_targets(self):
         """Number of values of a regression."""
         return self.layers[-1].cells.n_targets

@@ -81,6 +81,11 @@ class WarmUp:
         return replace(self, settings=replace(settings, divergence=divergence))
 
     @property
+    def followed(self):
+        """None, as the rows are annealed anew with every row."""
+        return None
+
+    @property
     def n_targets(self):
         """Number of values of a regression."""
         return self.pieces[0].targets.shape[1]
