@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.datasets import make_blobs
 
 from odalib import Mahalanobis, ODAClusterer
@@ -179,6 +180,13 @@ def test_the_number_may_change_in_mid_stream(before, after):
     model = ODAClusterer(before, random_state=0).partial_fit(BLOBS[:3000])
     model.set_params(n_clusters=after).partial_fit(BLOBS[3000:])
     assert model.n_clusters_ == after
+
+
+def test_parameters_are_not_validated_where_scikit_learn_is_told_so():
+    with config_context(skip_parameter_validation=True):
+        model = ODAClusterer(6, verbose="yes", random_state=0).partial_fit(BLOBS[:300])
+    with pytest.raises(ValueError, match="verbose"):
+        model.set_params(verbose="no").partial_fit(BLOBS[:300])
 
 
 def test_the_divergence_of_a_stream_stays():

@@ -5,7 +5,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from odalib.estimators._sklearn import check_weights, validate_rows
+from odalib.estimators._sklearn import check_weights, refuse_collection, validate_rows
 
 __all__ = [
     "announced_classes",
@@ -91,6 +91,7 @@ def read_labels(estimator, y):
             f"{type(estimator).__name__} requires y to be passed, but the target y is "
             "None."
         )
+    refuse_collection("y", y)
     y = np.asarray(y)
     if y.ndim == 1 and y.dtype.kind in "biu":
         return y

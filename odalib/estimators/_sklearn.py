@@ -41,6 +41,7 @@ __all__ = [
     "StrOptions",
     "check_weights",
     "fit_context",
+    "refuse_collection",
     "safe_split",
     "select_params",
     "takes_sample_weight",
@@ -75,6 +76,23 @@ def validate_parameters(estimator):
     validate_parameter_constraints(constraints, values, type(estimator).__name__)
 
 
+def refuse_collection(name, array):
+    """Refuse what dask has yet to compute: to read it would pull it into memory.
+
+    Raises
+    ------
+    TypeError
+        Saying where to go.
+    """
+    if hasattr(array, "__dask_graph__"):
+        raise TypeError(
+            f"{name} is a collection of dask, and would be pulled into memory here. "
+            "odalib.distributed fits where its blocks are and predicts block by block, "
+            "odalib.streaming.fit_stream learns one block after the other, and "
+            f"{name}.compute() is an array, where memory holds it."
+        )
+
+
 def check_weights(sample_weight, X):
     """Weights of the rows as float64, shape (n,).
 
@@ -86,6 +104,7 @@ def check_weights(sample_weight, X):
     """
     if sample_weight is None:
         return np.ones(X.shape[0])
+    refuse_collection("sample_weight", sample_weight)
     weights = _check_sample_weight(
         sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=False
     )
@@ -114,6 +133,7 @@ def validate_rows(estimator, X, *, reset, missing=False, finite=True):
         of the fit.
     """
     if reset or not (_is_formed(estimator, X) and (not finite or _has_finite_sum(X))):
+        refuse_collection("X", X)
         X = validate_data(
             estimator,
             X,
@@ -152,6 +172,7 @@ def _has_finite_sum(X):
 
 def validate_structures(estimator, X, *, reset):
     """Rows for a kernel: finite floats, or whatever a kernel of structures takes."""
+    refuse_collection("X", X)
     kernel = estimator.kernel
     if kernel is None or kernel.requires_vector_input:
         return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32])

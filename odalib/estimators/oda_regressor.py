@@ -16,6 +16,7 @@ from odalib.estimators._sklearn import (
     StrOptions,
     check_weights,
     fit_context,
+    refuse_collection,
     validate_rows,
     with_callbacks,
 )
@@ -466,6 +467,7 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
                 f"{type(self).__name__} requires y to be passed, but the target y is "
                 "None."
             )
+        refuse_collection("y", y)
         try:
             y = check_array(
                 y,
