@@ -27,6 +27,7 @@ from odalib.estimators._sklearn import (
     LevelCallbacks,
     StrOptions,
     check_weights,
+    skips_validation,
     validate_parameters,
     validate_rows,
 )
@@ -211,7 +212,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         first = not hasattr(self, "_state")
         parameters = self._current()
         unchanged = not first and same_parameters(self._parameters, parameters)
-        if not unchanged:
+        if not unchanged and not skips_validation():
             # Here, and not in the context that scikit-learn gives to fits, which costs
             # as much as a step.
             validate_parameters(self)

@@ -7,14 +7,9 @@ from itertools import combinations
 import numpy as np
 from scipy.special import log_ndtr
 
-from odalib.inference.ep.coupling import (
-    couple,
-    couple_plainly,
-    least_plain_rate,
-    normalise,
-)
+from odalib.inference.ep.coupling import couple, least_plain_rate, normalise
 from odalib.inference.ep.sharpness import Sharpness
-from odalib.kernels.association import both_sides
+from odalib.kernels.association import both_sides, couple_margins
 
 __all__ = ["Decomposition", "Problem", "probit_margins"]
 
@@ -53,9 +48,9 @@ class Problem:
         """
         is_positive = codes == self.positive
         if self.negative is None or (is_positive | (codes == self.negative)).all():
-            return np.arange(len(codes)), np.where(is_positive, 1.0, -1.0)
+            return np.arange(len(codes)), 2.0 * is_positive - 1.0
         rows = np.flatnonzero(is_positive | (codes == self.negative))
-        return rows, np.where(is_positive[rows], 1.0, -1.0)
+        return rows, 2.0 * is_positive[rows] - 1.0
 
 
 @dataclass(frozen=True)
@@ -151,25 +146,15 @@ class Decomposition:
         """Probabilities of all classes, (n, n_classes), from probit margins."""
         if self.n_classes > 2 and not self.is_coupled:
             return np.exp(self.probit_log_probabilities(margins))
-        negative, positive = both_sides(margins)
         if self.n_classes == 2:
-            return np.hstack([negative, positive])
-        rarest = np.minimum(negative, positive).min(axis=1)
-        is_plain = rarest >= least_plain_rate(self.n_classes)
-        if is_plain.all():
-            return self._coupled_plainly(negative, positive)
-        result = np.empty((len(margins), self.n_classes))
-        result[is_plain] = self._coupled_plainly(negative[is_plain], positive[is_plain])
-        logs = self.probit_log_probabilities(margins[~is_plain])
-        result[~is_plain] = np.exp(logs)
-        return result
-
-    def _coupled_plainly(self, negative, positive):
-        """Coupled and sharpened probabilities, (n, n_classes), without logarithms."""
-        coupled = couple_plainly(negative, positive)
+            return np.hstack(both_sides(margins))
+        coupled, rarest = couple_margins(margins)
         if self.sharpness != NOT_SHARPENED:
             coupled **= self.sharpness.power
             coupled /= coupled.sum(axis=1, keepdims=True)
+        steep = np.flatnonzero(rarest < least_plain_rate(self.n_classes))
+        if len(steep):
+            coupled[steep] = np.exp(self.probit_log_probabilities(margins[steep]))
         return coupled
 
 

@@ -9,7 +9,13 @@ from odalib.estimators._sklearn import DocumentationLink, validate_rows
 from odalib.estimators._threads import single_threaded_blas
 from odalib.kernels.association import latent_moments
 
-__all__ = ["BaseProbitClassifier", "moments_by_roots", "stack_moments"]
+__all__ = [
+    "TIED",
+    "BaseProbitClassifier",
+    "dtype_of_answers",
+    "moments_by_roots",
+    "stack_moments",
+]
 
 # Latent values of a block of rows, of all problems: 4 MB for means and variances.
 WORK_ELEMENTS = 2**18
@@ -56,6 +62,9 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
     values of rows by `_latent`.
     """
 
+    # Whether rows that are not finite are refused where they are made use of.
+    _looks_at_rows = False
+
     def _latent(self, rows):
         """Give the mean and the variance of latent values.
 
@@ -79,10 +88,6 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
         self._check_block(rows)
         mean, variance = self._latent(rows)
         return mean[:, 0], variance.max()
-
-    def _sides_look_at_rows(self):
-        """Whether `_sides` refuses rows that are not finite."""
-        return False
 
     def _sides(self, rows):
         """Give the probabilities of two classes, (n, 2).
@@ -113,15 +118,7 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
             Of equally probable classes, as `predict_proba` has them, the first.
         """
         check_is_fitted(self)
-        if len(self.classes_) == 2:
-            rows = self._rows_to_predict(X)
-            labels = np.empty(rows.shape[0], dtype=self.classes_.dtype)
-            with single_threaded_blas():
-                for block in _blocks(rows):
-                    labels[block] = self.classes_.take(self._is_positive(rows[block]))
-            return labels
-        most_probable = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[most_probable]
+        return self._of_rows(X, self._labels)
 
     def predict_proba(self, X):
         """Probability of every class, with the uncertainty of the latent values.
@@ -137,11 +134,8 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
             no float is nearer.
         """
         check_is_fitted(self)
-        if len(self.classes_) == 2:
-            return self._sides_of_all(X)
-        rows = self._rows_to_predict(X)
-        (probabilities,) = self._of_margins(rows, Decomposition.probit_probabilities)
-        return probabilities
+        is_binary = len(self.classes_) == 2
+        return self._of_rows(X, self._sides_of_all if is_binary else self._proba)
 
     def predict_log_proba(self, X):
         """Logarithm of `predict_proba`, without loss where that underflows.
@@ -221,24 +215,48 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
             return mean[:, 0], variance[:, 0]
         return mean, variance
 
-    def _sides_of_all(self, X):
-        """Give the probabilities of two classes, (n, 2), in the dtype of X."""
-        if not self._sides_look_at_rows():
-            return self._sides_by_block(self._rows_to_predict(X))
+    def _of_rows(self, X, function):
+        """``function(rows)`` of rows that are looked at once, where that suffices."""
+        if not self._looks_at_rows:
+            return function(self._rows_to_predict(X))
         rows = validate_rows(self, X, reset=False, finite=False)
         try:
-            return self._sides_by_block(rows)
+            return function(rows)
         except ValueError:
             # What is not finite is refused in the words of scikit-learn.
             self._rows_to_predict(X)
             raise
 
-    def _sides_by_block(self, rows):
-        sides = np.empty((rows.shape[0], 2), dtype=_dtype_of_answers(rows))
+    def _labels(self, rows):
+        """Most probable classes, (n,)."""
+        is_binary = len(self.classes_) == 2
+        decide = self._is_positive if is_binary else self._decider(rows)
+        labels = np.empty(rows.shape[0], dtype=self.classes_.dtype)
+        with single_threaded_blas():
+            for block in _blocks(rows):
+                labels[block] = self.classes_.take(decide(rows[block]))
+        return labels
+
+    def _sides_of_all(self, rows):
+        """Give the probabilities of two classes, (n, 2), in the dtype of rows."""
+        sides = np.empty((rows.shape[0], 2), dtype=dtype_of_answers(rows))
         with single_threaded_blas():
             for block in _blocks(rows):
                 sides[block] = self._sides(rows[block])
         return sides
+
+    def _proba(self, rows):
+        """Probabilities of more than two classes, in the dtype of rows."""
+        (probabilities,) = self._of_margins(rows, Decomposition.probit_probabilities)
+        return probabilities
+
+    def _most_probable(self, rows):
+        """Give the numbers of the most probable of more than two classes, (n,)."""
+        return self._proba(rows).argmax(axis=1)
+
+    def _decider(self, rows):
+        """Give what decides as `_most_probable`, for so many rows."""
+        return self._most_probable
 
     def _of_margins(self, rows, *functions):
         """``function(decomposition, margins)`` of all rows, for several functions."""
@@ -264,7 +282,7 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
                 on_block(rows[start : start + size])
                 for start in range(0, rows.shape[0], size)
             ]
-        dtype = _dtype_of_answers(rows)
+        dtype = dtype_of_answers(rows)
         columns = zip(*blocks, strict=True)
         return [np.concatenate(column).astype(dtype, copy=False) for column in columns]
 
@@ -274,7 +292,7 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
         Means decide, but for those so near to zero that rounding may make the
         probabilities the same.
         """
-        dtype = _dtype_of_answers(rows)
+        dtype = dtype_of_answers(rows)
         mean, bound = self._mean_and_bound(rows)
         limit = TIED * np.finfo(dtype).eps * np.sqrt(1.0 + bound)
         sides = (mean > 0.0).astype(np.intp)
@@ -301,6 +319,6 @@ def _largest_block(rows, of_short):
     return of_short if is_short else MAX_BLOCK
 
 
-def _dtype_of_answers(rows):
+def dtype_of_answers(rows):
     """Dtype of what is said of rows."""
     return np.float32 if getattr(rows, "dtype", None) == np.float32 else np.float64

@@ -5,10 +5,16 @@ from numbers import Real
 import numpy as np
 import scipy.sparse as sp
 
-from odalib.kernels.association import largest_size, probit_sides, row_sums
+from odalib.kernels.association import (
+    largest_size,
+    probit_sides,
+    row_sums,
+    sure_winners,
+)
 
 __all__ = [
     "check_latent_range",
+    "checked_winners",
     "mean_and_bound",
     "sides_by_root",
     "weight_variances",
@@ -103,6 +109,29 @@ def sides_by_root(rows, belief, variances):
     sides, largest = probit_sides(rows, belief.mean, belief.root)
     _bound_of_variance(largest, variances)
     return sides
+
+
+def checked_winners(rows, means, widths, slack, variances):
+    """Classes that are sure to be the most probable, and -1 for others, (n,).
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+        Which may hold what is not finite.
+    means, widths, slack
+        As for `odalib.kernels.reference.coupling.sure_winners`.
+    variances : array of shape (d,) or (d + 1,)
+        Prior variances.
+
+    Raises
+    ------
+    ValueError
+        As `check_latent_range`, and for values that are not finite.
+    """
+    rows = rows.astype(np.float64, copy=False)
+    winners, largest = sure_winners(rows, means, widths, slack)
+    _bound_of_variance(largest, variances)
+    return winners
 
 
 def with_intercept(rows):

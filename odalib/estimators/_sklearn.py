@@ -44,6 +44,7 @@ __all__ = [
     "refuse_collection",
     "safe_split",
     "select_params",
+    "skips_validation",
     "takes_sample_weight",
     "validate_parameters",
     "validate_rows",
@@ -64,13 +65,16 @@ def takes_sample_weight(scorer):
     return "sample_weight" in signature(scorer).parameters
 
 
-def validate_parameters(estimator):
-    """Validate parameters as scikit-learn does, which asks for their names anew.
+def skips_validation():
+    """Whether scikit-learn is told to leave parameters alone.
 
-    Where its configuration says to skip that, nothing is validated.
+    Within what `fit_context` decorates it is, for the sake of estimators inside.
     """
-    if get_config()["skip_parameter_validation"]:
-        return
+    return get_config()["skip_parameter_validation"]
+
+
+def validate_parameters(estimator):
+    """Validate parameters as scikit-learn does, which asks for their names anew."""
     constraints = estimator._parameter_constraints
     values = {name: getattr(estimator, name) for name in constraints}
     validate_parameter_constraints(constraints, values, type(estimator).__name__)

@@ -17,13 +17,12 @@ from odalib.estimators._labels import (
     training_rows,
 )
 from odalib.estimators._linear import LinearProbit
-from odalib.estimators._multiclass import BaseProbitClassifier, moments_by_roots
+from odalib.estimators._multiclass import BaseProbitClassifier
 from odalib.estimators._prior import check_latent_range, weight_variances
 from odalib.estimators._sklearn import Interval, StrOptions, fit_context
 from odalib.estimators._state import check_midstream, features_kept_on_failure
 from odalib.estimators._threads import single_threaded_blas
 from odalib.estimators._updates import check_updates
-from odalib.inference.ep.adf import RootBelief
 from odalib.inference.ep.orderings import draw_order
 
 __all__ = ["ADFProbitClassifier"]
@@ -321,15 +320,11 @@ class ADFProbitClassifier(LinearProbit, BaseProbitClassifier):
         self._fixed = {name: copy(getattr(self, name)) for name in FIXED}
         return self
 
-    def _latent(self, rows):
-        beliefs = self._beliefs.of_problems
-        if all(isinstance(belief, RootBelief) for belief in beliefs):
-            return moments_by_roots(rows, beliefs)
+    def _beliefs_of_problems(self):
+        return self._beliefs.of_problems
+
+    def _prior_variances(self):
+        return self._beliefs.prior_variances
+
+    def _latent_without_roots(self, rows):
         return self._beliefs.latent(rows)
-
-    def _only_problem(self):
-        (belief,) = self._beliefs.of_problems
-        return belief, belief.moments[0], self._beliefs.prior_variances
-
-    def _check_block(self, rows):
-        check_latent_range(rows, self._beliefs.prior_variances)

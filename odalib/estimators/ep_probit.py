@@ -15,7 +15,7 @@ from odalib.estimators._labels import (
     labelled_rows,
 )
 from odalib.estimators._linear import LinearProbit
-from odalib.estimators._multiclass import moments_by_roots, stack_moments
+from odalib.estimators._multiclass import stack_moments
 from odalib.estimators._prior import (
     check_latent_range,
     weight_variances,
@@ -262,18 +262,15 @@ default=1.0
     def _loo_moments(self):
         return self._loo
 
-    def _check_block(self, rows):
-        check_latent_range(rows, np.max(self._learnt.variances, axis=0))
+    def _beliefs_of_problems(self):
+        return self._learnt.beliefs
 
-    def _only_problem(self):
-        (belief,) = self._learnt.beliefs
-        return belief, belief.mean, self._learnt.variances[0]
+    def _prior_variances(self):
+        return np.max(self._learnt.variances, axis=0)
 
-    def _latent(self, rows):
-        beliefs = self._learnt.beliefs
-        if all(isinstance(belief, DenseBelief) for belief in beliefs):
-            return moments_by_roots(rows, beliefs)
+    def _latent_without_roots(self, rows):
         design = self._design(rows)
+        beliefs = self._learnt.beliefs
         return stack_moments(belief.latent(design) for belief in beliefs)
 
     @features_kept_on_failure

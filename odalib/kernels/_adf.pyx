@@ -14,17 +14,20 @@ import numpy as np
 
 from libc.math cimport pow, sqrt
 from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 from scipy.linalg.cython_blas cimport daxpy, ddot, dgemv, dsymm, dsyrk
 
 cdef extern from "probit.h" nogil:
     double CERTAIN "ODALIB_CERTAIN"
     void odalib_see(double, double, double, double, double, double*, double*)
 
-cdef extern from "adf_core.h" nogil:
+cdef extern from "columns_core.h" nogil:
     enum:
         LANES "ODALIB_LANES"
     void odalib_prefetch(const void*)
+    bint odalib_is_zero(const double*, Py_ssize_t)
+
+cdef extern from "adf_core.h" nogil:
     void odalib_learn_factor(double*, double*, double*, double*, const double*,
                              const double*, const double*, double, Py_ssize_t,
                              Py_ssize_t, Py_ssize_t, Py_ssize_t)
@@ -32,6 +35,8 @@ cdef extern from "adf_core.h" nogil:
                                       const double*, const double*, const double*,
                                       double, Py_ssize_t, Py_ssize_t, Py_ssize_t,
                                       Py_ssize_t)
+
+cdef extern from "covariance_core.h" nogil:
     void odalib_learn_covariance(double*, double*, const double*, const double*,
                                  double, double*, const double*, const double*,
                                  const double*, double, Py_ssize_t, Py_ssize_t,
@@ -77,36 +82,57 @@ cdef check_sizes(Py_ssize_t d, Py_ssize_t n, n_columns, lengths, shapes):
         )
 
 
+def is_unit_triangle(const double[::1, :] factor):
+    """Whether a square matrix is lower triangular, with ones on its diagonal."""
+    cdef Py_ssize_t d = factor.shape[0], j
+    cdef bint is_one = factor.shape[1] == d
+    with nogil:
+        for j in range(d):
+            if not is_one:
+                break
+            is_one = odalib_is_zero(&factor[0, j], j) and factor[j, j] == 1.0
+    return is_one
+
+
+cdef void copy_triangle(const double* source, Py_ssize_t source_ld, double* target,
+                        Py_ssize_t target_ld, Py_ssize_t d) noexcept nogil:
+    """Copy what is on and below the diagonal, column by column."""
+    cdef Py_ssize_t j
+    for j in range(d):
+        memcpy(target + j * target_ld + j, source + j * source_ld + j,
+               (d - j) * sizeof(double))
+
+
 def learn_factor(double[::1] mean, double[::1, :] factor, double[::1] variances,
                  const double[:, ::1] rows, const double[::1] y,
                  const double[::1] weights, double noise_variance):
     """As `reference.learn_factor`, of a triangle, which it stays.
 
-    The factor is lower triangular with ones on its diagonal.
+    The factor is lower triangular with ones on its diagonal; what is above is not
+    looked at.
     """
     cdef Py_ssize_t d = mean.shape[0], ld = padded(d), n = rows.shape[0]
     check_sizes(d, n, rows.shape[1], (len(y), len(weights)),
                 (*np.shape(factor), len(variances)))
     cdef Py_ssize_t n_paired = n - n % 2 if d >= PAIRED else 0
     own, vectors, work = aligned(ld, ld), aligned(2, ld), aligned(12, ld)
-    own[:d, :d] = np.transpose(factor)
     vectors[:, :d] = variances, mean
     cdef double[:, ::1] U = own, v = vectors, room = work
-    if n_paired:
-        with nogil:
+    with nogil:
+        copy_triangle(&factor[0, 0], d, &U[0, 0], ld, d)
+        if n_paired:
             odalib_learn_factor_in_pairs(
                 &U[0, 0], &v[0, 0], &v[1, 0], &room[0, 0], &rows[0, 0], &y[0],
                 &weights[0], noise_variance, n_paired, rows.shape[1], d, ld
             )
-        work[:] = 0.0
-    if n_paired < n:
-        with nogil:
+            memset(&room[0, 0], 0, 12 * ld * sizeof(double))
+        if n_paired < n:
             odalib_learn_factor(
                 &U[0, 0], &v[0, 0], &v[1, 0], &room[0, 0], &rows[n_paired, 0],
                 &y[n_paired], &weights[n_paired], noise_variance, n - n_paired,
                 rows.shape[1], d, ld
             )
-    np.asarray(factor)[:] = own[:d, :d].T
+        copy_triangle(&U[0, 0], ld, &factor[0, 0], d, d)
     np.asarray(variances)[:], np.asarray(mean)[:] = vectors[:, :d]
 
 

@@ -2,11 +2,13 @@
 # cython: initializedcheck=False
 """Kernels of predictions, compiled: rows as they came, tile by tile.
 
-Signatures and meaning are those of `odalib.kernels.reference.association`. What is
-computed of a row depends on nothing but the row.
+Signatures and meaning are those of `odalib.kernels.reference.association` and, of many
+classes, `odalib.kernels.reference.coupling`. What is computed of a row depends on nothing but the row.
 """
 
 import numpy as np
+
+from odalib.kernels.reference.coupling import classes_of_pairs
 
 from libc.string cimport memcpy, memset
 from scipy.linalg.cython_blas cimport dgemv
@@ -18,7 +20,7 @@ cdef enum:
 cdef extern from "association_core.h" nogil:
     cdef enum:
         TILE "ODALIB_TILE"
-    double odalib_largest_size(const double*, Py_ssize_t)
+    void odalib_measure(const double*, double*, Py_ssize_t)
     void odalib_turn(const double*, const double*, double*, Py_ssize_t, Py_ssize_t)
     void odalib_affinities(const double*, const double*, const double*, double*,
                            Py_ssize_t, Py_ssize_t, Py_ssize_t)
@@ -30,6 +32,12 @@ cdef extern from "association_core.h" nogil:
     void odalib_both_sides(const double*, double*, double*)
     void odalib_probit_sides(const double*, const double*, double*)
 
+cdef extern from "coupling_core.h" nogil:
+    void odalib_squares(const double*, double*, double, Py_ssize_t)
+    void odalib_sure_winners(const double*, const double*, const double*, double*,
+                             double*, double, Py_ssize_t)
+    void odalib_couple(const double*, double*, double*, double*, Py_ssize_t)
+
 
 def largest_size(const double[:, ::1] rows):
     """As `reference.largest_size`."""
@@ -38,7 +46,7 @@ def largest_size(const double[:, ::1] rows):
     if n == 0:
         return 0.0
     with nogil:
-        largest = odalib_largest_size(&rows[0, 0], n)
+        odalib_measure(&rows[0, 0], &largest, n)
     return largest
 
 
@@ -60,7 +68,7 @@ def row_sums(const double[:, ::1] rows, weights, double constant):
         while start < n_rows:
             n = min(size, n_rows - start)
             n_ = <int>n
-            largest = max(largest, odalib_largest_size(&rows[start, 0], n * d))
+            odalib_measure(&rows[start, 0], &largest, n * d)
             dgemv(b"T", &d_, &n_, &one, <double*>&rows[start, 0], &d_,
                   <double*>&entries[0], &unit, &one, &sums_view[start], &unit)
             start += n
@@ -226,3 +234,59 @@ def probit_sides(const double[:, ::1] rows, mean, root):
             memcpy(&sides_view[start, 0], &work[2 * TILE], 2 * n * sizeof(double))
             start += n
     return sides, largest
+
+
+def sure_winners(const double[:, ::1] rows, means, widths, double slack):
+    """As `coupling.sure_winners`."""
+    cdef Py_ssize_t n_rows = rows.shape[0], d = rows.shape[1], start = 0, n, r
+    cdef Py_ssize_t n_classes = classes_of_pairs(len(means))
+    cdef const double[:, :, ::1] planes
+    cdef const double[:, ::1] biases
+    planes, biases, _, _ = check_beliefs(d, means, np.empty((*np.shape(means), 0)))
+    cdef const double[::1] of_pairs = np.ascontiguousarray(widths, dtype=np.float64)
+    cdef Py_ssize_t n_pairs = planes.shape[0]
+    if of_pairs.shape[0] != n_pairs:
+        raise ValueError(f"There are {n_pairs} means and {len(widths)} widths.")
+    cdef double has_constant = np.shape(means)[1] > d
+    result = np.empty(n_rows, np.intp)
+    cdef Py_ssize_t[::1] result_view = result
+    cdef double[::1] turned = aligned(TILE * d), latent = aligned(TILE * n_pairs)
+    cdef double[::1] work = aligned(2 * TILE), rivals = aligned(2 * TILE * n_classes)
+    cdef double largest = 0.0
+    with nogil:
+        while start < n_rows:
+            n = min(<Py_ssize_t>TILE, n_rows - start)
+            odalib_turn_measured(&rows[start, 0], &turned[0], &largest, n, d)
+            odalib_affinities(&turned[0], &planes[0, 0, 0], &biases[0, 0], &latent[0],
+                              TILE, n_pairs, d)
+            odalib_squares(&turned[0], &work[0], has_constant, d)
+            odalib_sure_winners(&latent[0], &work[0], &of_pairs[0], &rivals[0],
+                                &work[TILE], slack, n_classes)
+            for r in range(n):
+                result_view[start + r] = <Py_ssize_t>work[TILE + r]
+            start += n
+    return result, largest
+
+
+def couple_margins(margins):
+    """As `coupling.couple_margins`."""
+    cdef const double[:, ::1] z = np.ascontiguousarray(margins, dtype=np.float64)
+    cdef Py_ssize_t n_rows = z.shape[0], n_pairs = z.shape[1], start = 0, n, r, p, c
+    cdef Py_ssize_t k = classes_of_pairs(n_pairs)
+    probabilities, rarest = np.empty((n_rows, k)), np.empty(n_rows)
+    cdef double[:, ::1] probabilities_view = probabilities
+    cdef double[::1] rarest_view = rarest, tile = np.zeros(TILE * n_pairs)
+    cdef double[::1] rates = aligned(TILE * k * k), work = aligned(TILE * (k + 1))
+    with nogil:
+        while start < n_rows:
+            n = min(<Py_ssize_t>TILE, n_rows - start)
+            for r in range(n):
+                for p in range(n_pairs):
+                    tile[p * TILE + r] = z[start + r, p]
+            odalib_couple(&tile[0], &rates[0], &work[TILE], &work[0], k)
+            for r in range(n):
+                rarest_view[start + r] = work[r]
+                for c in range(k):
+                    probabilities_view[start + r, c] = work[(c + 1) * TILE + r]
+            start += n
+    return probabilities, rarest

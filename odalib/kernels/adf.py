@@ -4,8 +4,6 @@ Signatures and meaning are those of `odalib.kernels.reference.adf`, which serves
 no compiler was at hand, and factors that are no triangles.
 """
 
-import numpy as np
-
 from odalib.kernels.compiled import load
 from odalib.kernels.reference import adf as reference
 from odalib.kernels.reference.adf import relax_features
@@ -26,10 +24,5 @@ learn_diagonal = (compiled or reference).learn_diagonal
 
 def learn_factor(mean, factor, *arguments):
     """As `reference.learn_factor`."""
-    serving = compiled if compiled and _is_unit_triangle(factor) else reference
+    serving = compiled if compiled and compiled.is_unit_triangle(factor) else reference
     serving.learn_factor(mean, factor, *arguments)
-
-
-def _is_unit_triangle(factor):
-    """Whether a factor is lower triangular, with ones on its diagonal."""
-    return not np.triu(factor, 1).any() and bool((np.diagonal(factor) == 1.0).all())

@@ -8,84 +8,26 @@
 
 #include <math.h>
 
+#include "columns_core.h"
 #include "probit.h"
-#include "vector.h"
-
-/* Numbers of a vector, and columns that are passed over together. */
-#if defined(__GNUC__)
-#define ODALIB_LANES 8
-#define ODALIB_GROUP 4
-typedef double odalib_vec __attribute__((vector_size(64), may_alias));
-#define ODALIB_SUM(v) \
-    ((((v)[0] + (v)[4]) + ((v)[2] + (v)[6])) + (((v)[1] + (v)[5]) + ((v)[3] + (v)[7])))
-#else
-#define ODALIB_LANES 1
-#define ODALIB_GROUP 1
-typedef double odalib_vec;
-#define ODALIB_SUM(v) (v)
-#endif
-
-/* Have what is soon to be read and written brought to the cache. */
-ODALIB_INLINE void odalib_prefetch(const void *place)
-{
-#if defined(__GNUC__)
-    __builtin_prefetch(place, 1);
-#else
-    (void)place;
-#endif
-}
-
-ODALIB_INLINE double odalib_product(const double *left, const double *right, ptrdiff_t ld)
-{
-    odalib_vec part[2] = {{0.0}};
-    ptrdiff_t i = 0;
-    for (; i + 2 * ODALIB_LANES <= ld; i += 2 * ODALIB_LANES) {
-        part[0] += *(const odalib_vec *)(left + i) * *(const odalib_vec *)(right + i);
-        part[1] += *(const odalib_vec *)(left + i + ODALIB_LANES)
-            * *(const odalib_vec *)(right + i + ODALIB_LANES);
-    }
-    if (i < ld)
-        part[0] += *(const odalib_vec *)(left + i) * *(const odalib_vec *)(right + i);
-    part[0] += part[1];
-    return ODALIB_SUM(part[0]);
-}
-
-/* sums_j = sum of left_k right_k over k >= j, and zero at ld. */
-ODALIB_INLINE void odalib_suffix_sums(
-    const double *ODALIB_RESTRICT left, const double *ODALIB_RESTRICT right,
-    double *ODALIB_RESTRICT sums, ptrdiff_t ld)
-{
-    double after = 0.0;
-    ptrdiff_t j, k;
-    sums[ld] = 0.0;
-    for (j = ld - ODALIB_LANES; j >= 0; j -= ODALIB_LANES) {
-        double sum = 0.0;
-        for (k = ODALIB_LANES - 1; k >= 0; k--) {
-            sum += left[j + k] * right[j + k];
-            sums[j + k] = after + sum;
-        }
-        after += sum;
-    }
-}
 
 /* Update a factor: direction is the factor before times given, products are those of
    the factor after with the row that comes next. */
 ODALIB_INLINE void odalib_move_factor(
     double *ODALIB_RESTRICT factor, const double *ODALIB_RESTRICT given,
     const double *ODALIB_RESTRICT taken, const double *ODALIB_RESTRICT next,
-    double *ODALIB_RESTRICT direction, double *ODALIB_RESTRICT products,
-    ptrdiff_t d, ptrdiff_t ld)
+    double *ODALIB_RESTRICT direction, double *ODALIB_RESTRICT products, ptrdiff_t ld)
 {
     ptrdiff_t i, j;
     int g;
     for (i = 0; i < ld; i++)
         direction[i] = 0.0;
-    for (j = (d - 1) / ODALIB_GROUP * ODALIB_GROUP; j >= 0; j -= ODALIB_GROUP) {
-        odalib_vec part[ODALIB_GROUP] = {{0.0}};
-        for (i = j - j % ODALIB_LANES; i < ld; i += ODALIB_LANES) {
+    for (j = ld - ODALIB_LANES; j >= 0; j -= ODALIB_LANES) {
+        odalib_vec part[ODALIB_LANES] = {{0.0}};
+        for (i = j; i < ld; i += ODALIB_LANES) {
             const odalib_vec x = *(const odalib_vec *)(next + i);
             odalib_vec sum = *(odalib_vec *)(direction + i);
-            for (g = ODALIB_GROUP - 1; g >= 0; g--) {
+            for (g = ODALIB_LANES - 1; g >= 0; g--) {
                 odalib_vec *own = (odalib_vec *)(factor + (j + g) * ld + i);
                 const odalib_vec old = *own, moved = old - taken[j + g] * sum;
                 sum += given[j + g] * old;
@@ -94,8 +36,7 @@ ODALIB_INLINE void odalib_move_factor(
             }
             *(odalib_vec *)(direction + i) = sum;
         }
-        for (g = 0; g < ODALIB_GROUP; g++)
-            products[j + g] = ODALIB_SUM(part[g]);
+        *(odalib_vec *)(products + j) = odalib_sums(part);
     }
 }
 
@@ -110,18 +51,18 @@ ODALIB_INLINE void odalib_observe(
     double *ODALIB_RESTRICT sums, double latent, double label, double weight,
     double noise, double *gain, ptrdiff_t ld)
 {
-    double variance, kept;
+    double *later = sums + ld, variance, kept;
     ptrdiff_t j;
     for (j = 0; j < ld; j++)
         given[j] = v[j] * g[j];
     variance = odalib_product(given, g, ld);
-    odalib_suffix_sums(given, g, sums, ld);
+    odalib_suffix_sums(given, g, sums, later, ld);
     odalib_see(label, latent, variance, weight, noise, gain, &kept);
     if (kept < 1.0) {
         double rest = kept / (1.0 - kept) * variance;
         rest = rest > ODALIB_CERTAIN ? rest : ODALIB_CERTAIN;
         for (j = 0; j < ld; j++) {
-            const double after = rest + sums[j + 1];
+            const double after = rest + later[j];
             v[j] *= after / (rest + sums[j]);
             taken[j] = g[j] / after;
         }
@@ -142,7 +83,7 @@ ODALIB_INLINE void odalib_learn_factor_of(
     ptrdiff_t i, j;
     for (j = 0; j < d; j++)
         x[j] = j < n_columns ? rows[j] : 1.0;
-    odalib_move_factor(factor, given, taken, x, direction, g, d, ld);
+    odalib_move_factor(factor, given, taken, x, direction, g, ld);
     for (i = 0; i < n; i++) {
         latent = odalib_product(x, mean, ld);
         if (i + 1 < n)
@@ -150,7 +91,7 @@ ODALIB_INLINE void odalib_learn_factor_of(
                 x[j] = rows[(i + 1) * n_columns + j];
         odalib_observe(
             v, g, given, taken, sums, latent, y[i], weights[i], noise, &gain, ld);
-        odalib_move_factor(factor, given, taken, x, direction, g, d, ld);
+        odalib_move_factor(factor, given, taken, x, direction, g, ld);
         for (j = 0; j < ld; j++)
             mean[j] += gain * direction[j];
     }
@@ -196,8 +137,8 @@ ODALIB_INLINE void odalib_move_twice(
     }
 }
 
-/* Learn pairs of rows; as odalib_learn_factor, but for 10 ld + 2 LANES zeros of work and
-   an even number of rows. */
+/* Learn pairs of rows; as odalib_learn_factor, but for 12 ld zeros of work and an
+   even number of rows. */
 ODALIB_CLONES
 static void odalib_learn_factor_in_pairs(
     double *ODALIB_RESTRICT factor, double *ODALIB_RESTRICT v,
@@ -217,10 +158,10 @@ static void odalib_learn_factor_in_pairs(
         for (k = 0; k < 2; k++) {
             latent = odalib_product(x + k * ld, mean, ld);
             if (k == 1) {
-                odalib_suffix_sums(given, g + ld, sums, ld);
+                odalib_suffix_sums(given, g + ld, sums, sums + ld, ld);
                 latent += gain[0] * sums[0];
                 for (j = 0; j < ld; j++)
-                    g[ld + j] -= taken[j] * sums[j + 1];
+                    g[ld + j] -= taken[j] * sums[ld + j];
             }
             odalib_observe(
                 v, g + k * ld, given + k * ld, taken + k * ld, sums, latent, y[i + k],
@@ -240,7 +181,7 @@ static void odalib_learn_factor_in_pairs(
 
    factor   ld columns of ld numbers, lower triangular; updated
    v, mean  ld; updated
-   work     6 ld + LANES zeros
+   work     7 ld zeros
    rows     n rows of n_columns numbers, at least one; further features are one
 */
 ODALIB_CLONES
@@ -265,100 +206,6 @@ static void odalib_learn_factor(
         odalib_learn_factor_of(
             factor, v, mean, work, rows, y, weights, noise, n, n_columns, d,
             ld);
-}
-
-/* Update a covariance, C <- left C - e e' + diag(widening), of which the lower triangle
-   counts, and whole blocks of LANES on the diagonal; and multiply the row that comes
-   next by it. Of the widening, a vector for every column holds its entry of the
-   diagonal at its place in the block. */
-ODALIB_INLINE void odalib_move_covariance(
-    double *ODALIB_RESTRICT covariance, const double *ODALIB_RESTRICT e, double left,
-    const double *ODALIB_RESTRICT widening, const double *ODALIB_RESTRICT next,
-    double *ODALIB_RESTRICT product, ptrdiff_t d, ptrdiff_t ld)
-{
-    ptrdiff_t i, j;
-    int g;
-    for (i = 0; i < ld; i++)
-        product[i] = 0.0;
-    for (j = 0; j < d; j += ODALIB_GROUP) {
-        odalib_vec part[ODALIB_GROUP] = {{0.0}};
-        for (i = j - j % ODALIB_LANES; i < ld; i += ODALIB_LANES) {
-            const odalib_vec ei = *(const odalib_vec *)(e + i);
-            const odalib_vec x = *(const odalib_vec *)(next + i);
-            odalib_vec sum = *(odalib_vec *)(product + i);
-            for (g = 0; g < ODALIB_GROUP; g++) {
-                odalib_vec *own = (odalib_vec *)(covariance + (j + g) * ld + i);
-                odalib_vec moved = left * *own - e[j + g] * ei;
-                if (i > j)
-                    part[g] += moved * x;
-                else
-                    moved += *(odalib_vec *)(widening + (j + g) * ODALIB_LANES);
-                *own = moved;
-                sum += moved * next[j + g];
-            }
-            *(odalib_vec *)(product + i) = sum;
-        }
-        for (g = 0; g < ODALIB_GROUP; g++)
-            product[j + g] += ODALIB_SUM(part[g]);
-    }
-}
-
-/* Learn rows one after the other and forget.
-
-   covariance  ld columns of ld numbers, symmetric; of what comes out the lower
-               triangle counts
-   mean        ld; updated
-   centre, spread  ld; mean and variance of the prior
-   work        (3 + LANES) ld zeros
-   rows        n rows of n_columns numbers; further features are one
-*/
-ODALIB_CLONES
-static void odalib_learn_covariance(
-    double *ODALIB_RESTRICT covariance, double *ODALIB_RESTRICT mean,
-    const double *ODALIB_RESTRICT centre, const double *ODALIB_RESTRICT spread,
-    double forgetting, double *ODALIB_RESTRICT work, const double *rows,
-    const double *y, const double *weights, double noise,
-    ptrdiff_t n, ptrdiff_t n_columns, ptrdiff_t d, ptrdiff_t ld)
-{
-    double *c = work, *product = work + ld, *x = work + 2 * ld;
-    double *widening = work + 3 * ld, *other;
-    double gain, kept, left = 1.0, loss, rest, power, variance, latent;
-    double power_before = 0.0, left_mean = 1.0;
-    ptrdiff_t i, j;
-    for (j = n_columns; j < d; j++)
-        x[j] = 1.0;
-    for (i = 0; i < n; i++) {
-        for (j = 0; j < n_columns; j++)
-            x[j] = rows[i * n_columns + j];
-        for (rest = weights[i]; rest > 0.0; rest -= power) {
-            power = rest < 1.0 ? rest : 1.0;
-            odalib_move_covariance(
-                covariance, c, left, widening, x, product, d, ld);
-            other = c;
-            c = product;
-            product = other;
-            variance = odalib_product(x, c, ld);
-            latent = odalib_product(x, mean, ld);
-            odalib_see(y[i], latent, variance, power, noise, &gain, &kept);
-            /* By rounding, what is kept may be a little more than all. */
-            loss = kept < 1.0 ? (1.0 - kept) / variance : 0.0;
-            if (power != power_before) {
-                left_mean = pow(forgetting, power);
-                left = left_mean * left_mean;
-                for (j = 0; j < d; j++)
-                    widening[j * ODALIB_LANES + j % ODALIB_LANES]
-                        = (1.0 - left) * spread[j];
-                power_before = power;
-            }
-            for (j = 0; j < ld; j++)
-                mean[j] = left_mean * (mean[j] + gain * c[j])
-                    + (1.0 - left_mean) * centre[j];
-            loss = sqrt(left * loss);
-            for (j = 0; j < ld; j++)
-                c[j] *= loss;
-        }
-    }
-    odalib_move_covariance(covariance, c, left, widening, x, product, d, ld);
 }
 
 #endif

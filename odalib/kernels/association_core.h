@@ -7,25 +7,32 @@
 #include "normal_cdf.h"
 #include "turned_core.h"
 
-/* Largest absolute value of n numbers. */
-ODALIB_CLONES
-static double odalib_largest_size(const double *ODALIB_RESTRICT values, ptrdiff_t n)
+/* Largest absolute value so far and of one more number, as an integer; what is not
+   finite is larger than all others. */
+ODALIB_INLINE int64_t odalib_larger(int64_t largest, double value)
 {
-    double part[ODALIB_TILE] = {0.0}, largest = 0.0;
+    int64_t size;
+    memcpy(&size, &value, sizeof size);
+    size &= INT64_MAX;
+    return size > largest ? size : largest;
+}
+
+/* Largest absolute value so far and of n more numbers; not finite once one is not. */
+ODALIB_CLONES
+static void odalib_measure(
+    const double *ODALIB_RESTRICT values, double *ODALIB_RESTRICT largest, ptrdiff_t n)
+{
+    int64_t part[ODALIB_TILE] = {0}, size = odalib_larger(0, *largest);
     ptrdiff_t j, end = n - n % ODALIB_TILE;
     int r;
     for (j = 0; j < end; j += ODALIB_TILE)
-        for (r = 0; r < ODALIB_TILE; r++) {
-            double value = values[j + r], size = value < 0.0 ? -value : value;
-            part[r] = size > part[r] ? size : part[r];
-        }
+        for (r = 0; r < ODALIB_TILE; r++)
+            part[r] = odalib_larger(part[r], values[j + r]);
     for (r = 0; r < ODALIB_TILE; r++)
-        largest = part[r] > largest ? part[r] : largest;
-    for (; j < n; j++) {
-        double size = values[j] < 0.0 ? -values[j] : values[j];
-        largest = size > largest ? size : largest;
-    }
-    return largest;
+        size = part[r] > size ? part[r] : size;
+    for (; j < n; j++)
+        size = odalib_larger(size, values[j]);
+    memcpy(largest, &size, sizeof size);
 }
 
 /* Probabilities of the classes of a tile of rows, n_classes by ODALIB_TILE.
@@ -74,16 +81,6 @@ static void odalib_class_votes(
     for (c = 0; c < n_classes; c++)
         for (r = 0; r < ODALIB_TILE; r++)
             votes[c * ODALIB_TILE + r] /= total[r];
-}
-
-/* Largest absolute value so far and of one more number, as an integer; what is not
-   finite is larger than all others. */
-ODALIB_INLINE int64_t odalib_larger(int64_t largest, double value)
-{
-    int64_t size;
-    memcpy(&size, &value, sizeof size);
-    size &= INT64_MAX;
-    return size > largest ? size : largest;
 }
 
 #if ODALIB_HAS_LANES

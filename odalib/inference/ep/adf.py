@@ -242,6 +242,11 @@ class DiagonalBelief(Belief):
         )
         return mean, variance
 
+    @property
+    def mean(self):
+        """Mean (d,)."""
+        return self.moments[0]
+
     def latent(self, rows):
         """Mean and variance of ``w'x`` for every row; see `Belief.latent`."""
         mean, variance = self.moments

@@ -1,9 +1,12 @@
 """From the log probabilities of two-class problems to those of all classes."""
 
-from itertools import combinations
-from math import isqrt
-
 import numpy as np
+
+from odalib.kernels.reference.coupling import (
+    classes_of_pairs,
+    couple_plainly,
+    pair_rates,
+)
 
 __all__ = ["couple", "couple_plainly", "least_plain_rate", "normalise"]
 
@@ -66,67 +69,19 @@ def couple(log_first, log_second):
     state distributions for Markov chains", Operations Research 33, 1985.
     """
     n_rows, n_pairs = log_first.shape
-    n_classes = (1 + isqrt(1 + 8 * n_pairs)) // 2
+    n_classes = classes_of_pairs(n_pairs)
     log_weights = np.empty((n_rows, n_classes))
     size = max(WORK_ELEMENTS // n_classes**2, 1)
     for start in range(0, n_rows, size):
         rows = slice(start, start + size)
-        log_rates = _rates(log_first[rows], log_second[rows], n_classes)
+        log_rates = pair_rates(log_first[rows], log_second[rows])
         log_weights[rows] = _log_stationary(log_rates).T
     return normalise(log_weights)
-
-
-def couple_plainly(first, second):
-    """As `couple`, of probabilities themselves; much faster.
-
-    Parameters
-    ----------
-    first, second : array of shape (n, k (k - 1) / 2)
-        ``r_ij`` and ``r_ji`` of the pairs, none below `least_plain_rate`.
-
-    Returns
-    -------
-    probabilities : array of shape (n, k)
-    """
-    n_classes = (1 + isqrt(1 + 8 * first.shape[1])) // 2
-    rates = _rates(first, second, n_classes)
-    weights = _stationary(rates)
-    weights /= weights.sum(axis=0)
-    return weights.T
 
 
 def least_plain_rate(n_classes):
     """Least rate whose products, as long as can come up, keep all of their digits."""
     return LEAST_PRODUCT ** (1.0 / n_classes)
-
-
-def _rates(first, second, n_classes):
-    """Rates of going from class j to class i, or logs, at ``[j, i]``: (k, k, n)."""
-    # What stays with its class, on the diagonal, is never read.
-    rates = np.zeros((n_classes, n_classes, len(first)))
-    ahead, behind = np.transpose(list(combinations(range(n_classes), 2)))
-    rates[behind, ahead] = first.T
-    rates[ahead, behind] = second.T
-    return rates
-
-
-def _stationary(rates):
-    """Weights of the states of Markov chains, shape (k, n), as `_log_stationary`.
-
-    State by state: what goes through one that is taken out, it hands on in the shares
-    of its rates.
-    """
-    n_states = len(rates)
-    for state in range(n_states - 1, 0, -1):
-        left = slice(0, state)
-        rates[left, state] /= rates[state, left].sum(axis=0)
-        for origin in range(state):
-            rates[origin, left] += rates[origin, state] * rates[state, left]
-    weights = np.empty(rates.shape[1:])
-    weights[0] = 1.0
-    for state in range(1, n_states):
-        weights[state] = np.einsum("in,in->n", weights[:state], rates[:state, state])
-    return weights
 
 
 def _log_stationary(log_rates):

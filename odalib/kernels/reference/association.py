@@ -24,7 +24,7 @@ FAR = -37.0
 
 
 def largest_size(rows):
-    """Largest absolute value of all entries, a float; of finite numbers.
+    """Largest absolute value of all entries; not finite where one is not.
 
     Parameters
     ----------
@@ -47,6 +47,7 @@ def row_sums(rows, weights, constant):
     -------
     sums : array of shape (n,)
     largest : float
+        As `largest_size`.
     """
     values = rows if isinstance(rows, np.ndarray) else rows.data
     # Where a sum overflows, the largest value tells.
