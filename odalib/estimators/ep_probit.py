@@ -260,6 +260,11 @@ default=1.0
         return self.posterior_covariance()
 
     def _loo_moments(self):
+        if self._loo is None:
+            raise ValueError(
+                "The rows of this fit stayed on the workers, and so did what is left "
+                "when one is left out. Fit in memory, or call partial_fit, to have it."
+            )
         return self._loo
 
     def _beliefs_of_problems(self):

@@ -1,6 +1,7 @@
 """Prior variances of weights by the log evidence, with its exact gradient."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -8,9 +9,9 @@ from scipy.optimize import minimize
 from odalib.inference.ep.gaussians import linear_map
 from odalib.inference.ep.gaussians.rows import column_squares_at_most
 from odalib.inference.ep.gaussians.weights import prior_belief
-from odalib.inference.ep.solve import Inference, infer
+from odalib.inference.ep.solve import infer
 
-__all__ = ["EvidenceSearch", "maximise_evidence"]
+__all__ = ["EvidenceSearch", "maximise_evidence", "search_variances"]
 
 # Bounds of the prior variance of latent values where a group's columns are largest
 # (offsets apart), beyond which the evidence is flat; and where the search starts.
@@ -31,22 +32,18 @@ class EvidenceSearch:
     ----------
     variances : array of shape (d,)
         Prior variance of every weight.
-    inference : Inference
+    inference : object
         At these variances.
     """
 
     variances: np.ndarray
-    inference: Inference
+    inference: Any
 
 
 def maximise_evidence(X, likelihood, groups, *, tol, **options):
     """Prior variances, shared by groups of weights, that maximise the log evidence.
 
-    ``d log Z / d log v = sum_j (mean_j^2 / v - told_j) / 2`` over the weights of a
-    group, with ``told_j = 1 - V_jj / v`` what the data tell of a weight: exact at the
-    fixed point of EP, since the evidence is stationary in the sites. Every
-    evaluation starts from the sites of the last. First come some steps of MacKay's
-    fixed point, ``v = sum_j mean_j^2 / sum_j told_j``.
+    Every evaluation starts from the sites of the last; see `search_variances`.
 
     Parameters
     ----------
@@ -62,21 +59,54 @@ def maximise_evidence(X, likelihood, groups, *, tol, **options):
     Returns
     -------
     EvidenceSearch
+        Whose ``inference`` is an `Inference`.
     """
-    sizes = np.bincount(groups)
-    squares = np.bincount(groups, column_squares_at_most(X))
-    # A group whose columns are zero is told nothing: any variance serves.
-    scale = np.where(squares > 0, squares, 1.0)
-    lowest, start, highest = np.log(np.outer([SMALLEST, FIRST, LARGEST], 1.0 / scale))
     sites = None
 
-    def evaluate(log_variances, tol):
+    def evaluate(variances, tol):
         nonlocal sites
-        variances = np.exp(log_variances)[groups]
         model = linear_map(X, prior_belief(variances))
         inference = infer(model, likelihood, start=sites, tol=tol, **options)
         sites = inference.sites
-        return EvidenceSearch(variances, inference)
+        return inference
+
+    return search_variances(evaluate, column_squares_at_most(X), groups, tol=tol)
+
+
+def search_variances(infer_with, column_squares, groups, *, tol):
+    """Maximise the log evidence in prior variances that groups of weights share.
+
+    ``d log Z / d log v = sum_j (mean_j^2 / v - told_j) / 2`` over the weights of a
+    group, with ``told_j = 1 - V_jj / v`` what the data tell of a weight: exact at the
+    fixed point of EP, since the evidence is stationary in the sites. First come some
+    steps of MacKay's fixed point, ``v = sum_j mean_j^2 / sum_j told_j``.
+
+    Parameters
+    ----------
+    infer_with : callable
+        ``infer_with(variances, tol)`` infers with prior variances of all weights,
+        shape (d,). What it returns holds ``log_evidence``, and ``posterior``, of a
+        method ``learnt``.
+    column_squares : array of shape (d,)
+        See `column_squares_at_most`.
+    groups : array of int of shape (d,)
+    tol : float
+        Of the residual.
+
+    Returns
+    -------
+    EvidenceSearch
+        Whose ``inference`` is the last that ``infer_with`` returned.
+    """
+    sizes = np.bincount(groups)
+    squares = np.bincount(groups, column_squares)
+    # A group whose columns are zero is told nothing: any variance serves.
+    scale = np.where(squares > 0, squares, 1.0)
+    lowest, start, highest = np.log(np.outer([SMALLEST, FIRST, LARGEST], 1.0 / scale))
+
+    def evaluate(log_variances, tol):
+        variances = np.exp(log_variances)[groups]
+        return EvidenceSearch(variances, infer_with(variances, tol))
 
     def by_group(search):
         moved, told = search.inference.posterior.learnt()

@@ -8,7 +8,14 @@ from odalib.inference.ep.gaussians.model import LostDefiniteness
 from odalib.inference.ep.likelihood import Cavity
 from odalib.inference.ep.solvers.problem import Sites
 
-__all__ = ["leave_one_out"]
+__all__ = [
+    "MATCHES",
+    "influence",
+    "influential",
+    "largest_influences",
+    "leave_one_out",
+    "others_than",
+]
 
 # Rows whose own probability leaving them out changes by more than this are looked at
 # again, the most influential first and so many at the most; with so many matches.
@@ -35,15 +42,9 @@ def leave_one_out(inference):
     """
     likelihood, cavity = inference.problem.likelihood, inference.cavity
     given = Cavity.gaussian(inference.mean, inference.variance)
-    change = np.abs(
-        np.exp(likelihood.match(given).log_norm)
-        - np.exp(likelihood.match(cavity).log_norm)
-    )
+    change = influence(likelihood, given, cavity)
     mean, variance = cavity.mean.copy(), cavity.variance.copy()
-    # Copies of a row, of equal influence but for rounding, are one.
-    influences = np.unique(np.round(change, DECIMALS))[-MOST:]
-    least = max(INFLUENTIAL, influences[0] - 0.1**DECIMALS)
-    for site in np.flatnonzero(change > least):
+    for site in influential(change, largest_influences(change)):
         try:
             posterior = posterior_without(site, inference.problem, inference.sites)
         except LostDefiniteness:
@@ -53,13 +54,48 @@ def leave_one_out(inference):
     return mean, variance
 
 
+def influence(likelihood, given, cavity):
+    """How much the probabilities of rows change where they are left out, shape (n,).
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+    given, cavity : Cavity
+        Latent values with the rows, and without.
+    """
+    return np.abs(
+        np.exp(likelihood.match(given).log_norm)
+        - np.exp(likelihood.match(cavity).log_norm)
+    )
+
+
+def largest_influences(changes):
+    """Largest of the influences that differ, in rising order.
+
+    Copies of a row, of equal influence but for rounding, are one. Of those of all
+    groups of rows together it gives what it gives of all rows.
+    """
+    return np.unique(np.round(changes, DECIMALS))[-MOST:]
+
+
+def influential(change, largest):
+    """Which rows are looked at again, given the largest influences of all."""
+    least = max(INFLUENTIAL, largest[0] - 0.1**DECIMALS)
+    return np.flatnonzero(change > least)
+
+
+def others_than(site, counts):
+    """Sites that are matched again, given how often they are left in; array of int."""
+    # What is left of a site has no cavity if it is less than one copy.
+    return np.flatnonzero((np.arange(len(counts)) != site) | (counts >= 1.0))
+
+
 def posterior_without(site, problem, sites):
     """Posterior without a copy of a site, after more matches of all others."""
     counts = problem.counts.copy()
     counts[site] -= 1.0
     problem = replace(problem, counts=counts)
-    # What is left of a site has no cavity if it is less than one copy.
-    others = np.flatnonzero((np.arange(len(counts)) != site) | (counts >= 1.0))
+    others = others_than(site, counts)
     for _ in range(MATCHES):
         cavity = problem.iterate(sites).cavity.of_sites(others)
         if problem.improper(cavity).any():

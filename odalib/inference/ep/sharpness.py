@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 
 from odalib.inference.ep.coupling import normalise
 
-__all__ = ["Sharpness"]
+__all__ = ["Sharpness", "power_moments", "relative_to_own"]
 
 # The log of the power moves by so much in a call, at the most: a factor of 150.
 SPAN = 5.0
@@ -51,16 +51,23 @@ class Sharpness:
         -------
         Sharpness
         """
-        own = np.take_along_axis(log_probabilities, classes[:, np.newaxis], axis=1)
-        # Relative to the own class, so that its log probability is what is left over.
-        relative = log_probabilities - own
+        relative = relative_to_own(log_probabilities, classes)
+        return self.learn_from(
+            lambda log_power: power_moments(log_power, relative, row_weights)
+        )
 
-        def moments(log_power):
-            power = np.exp(log_power)
-            given = np.exp(normalise(power * relative))
-            centre = (given * relative).sum(axis=1)
-            spread = (given * (relative - centre[:, np.newaxis]) ** 2).sum(axis=1)
-            return power * (row_weights @ centre), power**2 * (row_weights @ spread)
+    def learn_from(self, moments):
+        """Belief after rows that are known by their sums.
+
+        Parameters
+        ----------
+        moments : callable
+            ``moments(log_power)``, as `power_moments` gives them, of all rows.
+
+        Returns
+        -------
+        Sharpness
+        """
 
         def slope(log_power):
             return moments(log_power)[0] + self.precision * (log_power - self.mean)
@@ -73,3 +80,32 @@ class Sharpness:
         else:
             mean = brentq(slope, lowest, highest, xtol=1e-13)
         return Sharpness(mean, self.precision + float(moments(mean)[1]))
+
+
+def relative_to_own(log_probabilities, classes):
+    """Log probabilities relative to that of the own class, shape (n, k)."""
+    own = np.take_along_axis(log_probabilities, classes[:, np.newaxis], axis=1)
+    # So that the log probability of the own class is what is left over.
+    return log_probabilities - own
+
+
+def power_moments(log_power, relative, row_weights):
+    """Slope and curvature of minus the log probability of the classes of rows.
+
+    Parameters
+    ----------
+    log_power : float
+        In which they are.
+    relative : array of shape (n, k)
+        See `relative_to_own`.
+    row_weights : array of shape (n,)
+
+    Returns
+    -------
+    slope, curvature : float
+    """
+    power = np.exp(log_power)
+    given = np.exp(normalise(power * relative))
+    centre = (given * relative).sum(axis=1)
+    spread = (given * (relative - centre[:, np.newaxis]) ** 2).sum(axis=1)
+    return power * (row_weights @ centre), power**2 * (row_weights @ spread)

@@ -26,6 +26,7 @@ from odalib.inference.ep.gaussians.weights import (
     DenseBelief,
     RowsBelief,
     dense_factor,
+    learnt,
     prior_belief,
 )
 
@@ -112,8 +113,7 @@ class WeightPosterior(Posterior):
         prior, X = model.belief, model.X
         factor = dense_factor(prior, X, precision)
         residual = shift - precision * model.prior_mean
-        root = DenseBelief(prior.mean, factor).root
-        step = root @ (root.T @ (residual @ X))
+        step = DenseBelief(prior.mean, factor).times(residual @ X)
         self.belief = DenseBelief(prior.mean + step, factor)
         moved = X @ step
         self.mean = model.prior_mean + moved
@@ -129,23 +129,11 @@ class WeightPosterior(Posterior):
         return self.belief.latent(self._model.X)[1]
 
     def learnt(self):
-        """Tell what the data say of every weight, in units of its prior variance v.
-
-        Of independent weights of prior mean zero.
-
-        Returns
-        -------
-        moved, told : array of shape (d,)
-            ``mean^2 / v`` and ``1 - V_jj / v``, whose difference is twice the slope
-            of the log evidence in ``log v`` at the fixed point of EP.
-        """
-        precision = np.diag(self._model.belief.factor) ** 2
-        told = 1.0 - self.belief.marginals() * precision
-        return self.belief.mean**2 * precision, told
+        """Tell what the data say of every weight; see `learnt`."""
+        return learnt(self._model.belief, self.belief)
 
     def respond(self, shift):
-        root = self.belief.root
-        return self._model.X @ (root @ (root.T @ (shift @ self._model.X)))
+        return self._model.X @ self.belief.times(shift @ self._model.X)
 
     def covariance(self):
         projected = dense(self._model.X @ self.belief.root)
@@ -244,7 +232,7 @@ class GramPosterior(CovariancePosterior):
         )
 
     def learnt(self):
-        """Tell what the data say of every weight, as `WeightPosterior.learnt`."""
+        """Tell what the data say of every weight, as `learnt`."""
         variances = self._model.belief.variances
         pulled = self.weights @ self._model.X
         inner = self._inverse_factor @ scale_rows(self._model.X, self._root)

@@ -12,6 +12,7 @@ __all__ = [
     "scale_columns",
     "scale_rows",
     "spans",
+    "squares_at_most",
     "stack_rows",
     "unit_factor",
 ]
@@ -86,11 +87,14 @@ def column_squares_at_most(rows):
     by half of their range.
     """
     if isinstance(rows, np.ndarray):
-        highest, lowest = rows.max(axis=0), rows.min(axis=0)
-    else:
-        highest, lowest = (
-            dense(extreme).ravel() for extreme in (rows.max(axis=0), rows.min(axis=0))
-        )
+        return squares_at_most(rows.max(axis=0), rows.min(axis=0))
+    return squares_at_most(
+        *(dense(extreme).ravel() for extreme in (rows.max(axis=0), rows.min(axis=0)))
+    )
+
+
+def squares_at_most(highest, lowest):
+    """`column_squares_at_most` of columns that reach so high and so low, (d,) each."""
     largest = np.maximum(np.abs(highest), np.abs(lowest))
     if ((highest == lowest) & (largest > 0)).any():
         half_range = 0.5 * (highest - lowest)

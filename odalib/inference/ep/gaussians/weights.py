@@ -19,7 +19,18 @@ from odalib.inference.ep.gaussians.rows import (
     unit_factor,
 )
 
-__all__ = ["DenseBelief", "RowsBelief", "WeightBelief", "prior_belief"]
+__all__ = [
+    "DenseBelief",
+    "RowsBelief",
+    "WeightBelief",
+    "add_gram",
+    "add_rows",
+    "dense_factor",
+    "gram_factor",
+    "learnt",
+    "prior_belief",
+    "stacked_factor",
+]
 
 
 class WeightBelief:
@@ -152,6 +163,10 @@ class DenseBelief(WeightBelief):
         """Of the precision."""
         return 2.0 * float(np.log(np.abs(np.diag(self.factor))).sum())
 
+    def times(self, vector):
+        """``C vector``, shape (d,)."""
+        return self.root @ (self.root.T @ vector)
+
     def latent(self, rows):
         variance = np.empty(rows.shape[0])
         for span in spans(rows):
@@ -168,6 +183,27 @@ class DenseBelief(WeightBelief):
     def as_dense(self):
         """Itself."""
         return self
+
+
+def learnt(prior, belief):
+    """Tell what data say of every weight, in units of its prior variance v.
+
+    Parameters
+    ----------
+    prior : DenseBelief
+        Of independent weights of mean zero.
+    belief : DenseBelief
+        About the same weights, given the data.
+
+    Returns
+    -------
+    moved, told : array of shape (d,)
+        ``mean^2 / v`` and ``1 - V_jj / v``, whose difference is twice the slope of
+        the log evidence in ``log v`` at the fixed point of EP.
+    """
+    precision = np.diag(prior.factor) ** 2
+    told = 1.0 - belief.marginals() * precision
+    return belief.mean**2 * precision, told
 
 
 def prior_belief(variances, mean=None):
@@ -198,9 +234,25 @@ def dense_factor(belief, X, precision):
     if not precision.any():
         return belief.factor
     negative = bool((precision < 0).any())
-    total = belief.factor.T @ belief.factor
+    total = add_gram(belief.factor.T @ belief.factor, X, precision)
+    factor = gram_factor(total, negative)
+    return add_rows(belief.factor, X, precision) if factor is None else factor
+
+
+def add_gram(total, X, precision):
+    """Add ``X' diag(precision) X`` to a matrix of shape (d, d), and return it."""
+    negative = bool((precision < 0).any())
     for span in spans(X):
         total += weighted_gram(X[span], precision[span], negative)
+    return total
+
+
+def gram_factor(total, negative=False):
+    """Triangular factor of a precision; None where it has lost half of its digits.
+
+    With ``negative`` precisions in it there is no better way: what there is is
+    returned, and LostDefiniteness raised where there is nothing.
+    """
     if (np.diag(total) > 0).all():
         factor, exact = unit_factor(total)
         if exact or (negative and factor is not None):
@@ -210,9 +262,14 @@ def dense_factor(belief, X, precision):
             "The prior precision of the weights with the precisions of the sites is "
             "not positive definite."
         )
+    return None
+
+
+def add_rows(factor, X, precision):
+    """Triangular factor with the sites of more rows, without forming squares."""
     roots = np.sqrt(precision)
-    blocks = (dense(scale_rows(X[span], roots[span])) for span in spans(X))
-    return stacked_factor(belief.factor, blocks)
+    blocks = (scale_rows(X[span], roots[span]) for span in spans(X))
+    return stacked_factor(factor, blocks)
 
 
 def stacked_factor(factor, blocks):

@@ -8,7 +8,18 @@ from odalib.inference.ep.gaussians.model import LostDefiniteness
 from odalib.inference.ep.solvers.anderson import Anderson
 from odalib.inference.ep.solvers.problem import Run, Sites, Solver
 
-__all__ = ["Parallel", "laplace_sites"]
+__all__ = [
+    "LAPLACE_STEPS",
+    "RETREATS",
+    "Damping",
+    "Parallel",
+    "comparable",
+    "extrapolated",
+    "laplace_sites",
+    "laplace_step",
+    "no_step",
+    "stacked",
+]
 
 # Newton steps towards the mode before the first moments are matched.
 LAPLACE_STEPS = 4
@@ -57,28 +68,49 @@ class Parallel(Solver):
 def iterate(problem, sites, tol, max_iter):
     """Run with one model; from the sites of the Laplace approximation for None."""
     target = laplace_sites(problem) if sites is None else sites
-    damping, best, waited, n_improper = 1.0, np.inf, 0, 0
+    damping, n_improper = Damping(), 0
     residuals: list[float] = []
     anderson = Anderson()
     last, halvings = step(problem, problem.first_sites(), target)
     while True:
         n_improper += halvings
-        damping = max(damping * 0.5**halvings, FLOOR)
+        damping.retreat(halvings)
         match = last.match
         residuals.append(problem.residual(last))
         converged = residuals[-1] <= tol
-        if converged or len(residuals) == max_iter:
+        if converged or len(residuals) == max_iter or damping.stalls(residuals[-1]):
             return Run(last, residuals, converged, n_improper)
-        waited += 1
-        if residuals[-1] <= best / 2:
-            best, waited = residuals[-1], 0
-        elif waited == PATIENCE * STALLED:
-            return Run(last, residuals, False, n_improper)
-        elif waited % PATIENCE == 0:
-            damping = max(damping * DAMPING, FLOOR)
-        target = last.sites.towards(match.precision, match.shift, damping)
+        target = last.sites.towards(match.precision, match.shift, damping.share)
         target = accelerate(anderson, problem.counts, last, target)
         last, halvings = step(problem, last.sites, target)
+
+
+class Damping:
+    """Share of the way to matching sites that a step goes, by rule.
+
+    Attributes
+    ----------
+    share : float
+    """
+
+    def __init__(self):
+        self.share = 1.0
+        self._best, self._waited = np.inf, 0
+
+    def retreat(self, halvings):
+        """Damp by as many halvings as the last step needed."""
+        self.share = max(self.share * 0.5**halvings, FLOOR)
+
+    def stalls(self, residual):
+        """Whether to give up; damps where the residual has not halved for long."""
+        self._waited += 1
+        if residual <= self._best / 2:
+            self._best, self._waited = residual, 0
+        elif self._waited == PATIENCE * STALLED:
+            return True
+        elif self._waited % PATIENCE == 0:
+            self.share = max(self.share * DAMPING, FLOOR)
+        return False
 
 
 def step(problem, origin, target):
@@ -100,7 +132,12 @@ def step(problem, origin, target):
             if not problem.improper(reached.cavity).any():
                 return reached, halvings
         target = origin.towards(target.precision, target.shift, 0.5)
-    raise LostDefiniteness(
+    raise no_step()
+
+
+def no_step():
+    """Error of a problem in which no step, however short, can be made."""
+    return LostDefiniteness(
         "No step leaves proper cavities: the prior covariance is too large for its "
         "smallest digits to count. Scale the features, or use a narrower prior."
     )
@@ -108,21 +145,35 @@ def step(problem, origin, target):
 
 def accelerate(anderson, counts, iterate, target):
     """Extrapolated sites; the target itself where they would be of other sign."""
-    sites, variance = iterate.sites, iterate.posterior.variance
+    proposal = anderson.propose(
+        stacked(iterate.sites), stacked(target), comparable(counts, iterate.posterior)
+    )
+    sites, same_sign = extrapolated(proposal, target)
+    return sites if same_sign else target
+
+
+def stacked(sites):
+    """Precisions and shifts in one vector, shape (2 n,)."""
+    return np.concatenate([sites.precision, sites.shift])
+
+
+def comparable(counts, posterior):
+    """Units that make changes of precisions and shifts comparable, shape (2 n,)."""
+    variance = posterior.variance
     # Of shifts: their rounding is that of a mean, where means are many deviations.
-    width = np.maximum(np.sqrt(variance), ROUNDED * np.abs(iterate.posterior.mean))
+    width = np.maximum(np.sqrt(variance), ROUNDED * np.abs(posterior.mean))
     # A latent value without variance is not moved by anything.
     spread = np.divide(variance, width, out=np.zeros_like(width), where=width > 0)
     # Copies of a site count as often as they are in the posterior.
     weights = np.sqrt(np.concatenate([counts, counts]))
-    proposal = anderson.propose(
-        np.concatenate([sites.precision, sites.shift]),
-        np.concatenate([target.precision, target.shift]),
-        weights * np.concatenate([variance, spread]),
-    )
+    return weights * np.concatenate([variance, spread])
+
+
+def extrapolated(proposal, target):
+    """Sites of a proposal, and whether all have the sign of those of the target."""
     precision, shift = np.split(proposal, 2)
     same_sign = np.sign(precision) == np.sign(target.precision)
-    return Sites(precision, shift) if same_sign.all() else target
+    return Sites(precision, shift), bool(same_sign.all())
 
 
 def laplace_sites(problem):
@@ -130,13 +181,20 @@ def laplace_sites(problem):
     sites = problem.first_sites()
     posterior = problem.model.posterior(sites.precision, sites.shift)
     for _ in range(LAPLACE_STEPS):
-        latent = posterior.mean
-        local = problem.likelihood.curvature(latent)
-        if local is None:
+        following = laplace_step(problem.likelihood, posterior.mean)
+        if following is None:
             return sites
-        gradient, precision = local
-        sites = Sites(precision, gradient + precision * latent)
+        sites = following
         posterior = problem.model.posterior(
             problem.counts * sites.precision, problem.counts * sites.shift
         )
     return sites
+
+
+def laplace_step(likelihood, latent):
+    """Sites as curved as the likelihood is there; None where some is not smooth."""
+    local = likelihood.curvature(latent)
+    if local is None:
+        return None
+    gradient, precision = local
+    return Sites(precision, gradient + precision * latent)

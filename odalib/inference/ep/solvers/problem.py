@@ -9,7 +9,19 @@ import numpy as np
 from odalib.inference.ep.gaussians.model import GaussianModel, Posterior
 from odalib.inference.ep.likelihood import Cavity, Expectation, Likelihood, Match
 
-__all__ = ["ROUNDING", "Iterate", "Problem", "Run", "Sites", "Solver"]
+__all__ = [
+    "ROUNDING",
+    "SHIFT",
+    "Iterate",
+    "Problem",
+    "Run",
+    "Sites",
+    "Solver",
+    "improper",
+    "largest_move",
+    "misfit",
+    "sites_evidence",
+]
 
 # Weight, in a residual, of the errors of all sites together.
 SHIFT = 1e-3
@@ -72,23 +84,10 @@ class Problem:
         small errors add up, `SHIFT` of what all of them together would move a mean
         by.
         """
-        sites, posterior = iterate.sites, iterate.posterior
-        mean, spread = posterior.mean, np.sqrt(posterior.variance)
-        change = target.precision - sites.precision
-        pull = target.shift - sites.shift - change * mean
-        # What is no more than the rounding of its terms cannot become less.
-        terms = np.abs(target.shift) + np.abs(target.precision * mean)
-        pull = np.where(np.abs(pull) > ROUNDING * terms, pull, 0.0)
-        # A latent value without variance is not moved by anything.
-        unit = np.where(spread > 0, spread, 1.0)
-        moved = np.abs(posterior.respond(self.counts * pull)) / unit
-        return float(
-            max(
-                np.abs(pull * spread).max(),
-                np.abs(change * spread**2).max(),
-                SHIFT * moved.max(),
-            )
-        )
+        posterior = iterate.posterior
+        largest, pull = misfit(iterate, target)
+        moved = posterior.respond(self.counts * pull)
+        return max(largest, SHIFT * largest_move(moved, posterior.variance))
 
     def rough(self) -> "Problem":
         """Give the same problem to a few digits, where that is cheaper; else itself."""
@@ -101,10 +100,7 @@ class Problem:
 
     def improper(self, cavity):
         """Which cavities cannot be used, shape (n,)."""
-        if not self.likelihood.proper_cavities:
-            return np.zeros(cavity.share.shape, dtype=bool)
-        # Rounding may turn a variance negative that is nearly nothing of its prior.
-        return ~((cavity.share > 0) & (cavity.posterior_variance >= 0))
+        return improper(self.likelihood, cavity)
 
 
 @dataclass(frozen=True)
@@ -160,13 +156,59 @@ class Solver(ABC):
 
         ``log normaliser + sum_i counts_i (log tilted_i - log combined_i)``.
         """
-        likelihood, cavity, sites = problem.likelihood, iterate.cavity, iterate.sites
-        tilted = iterate.match.log_norm
-        if not likelihood.proper_cavities:
+        if not problem.likelihood.proper_cavities:
             # Cavities that are not normalised combine with their sites to marginals.
-            excess = iterate.posterior.log_excess(cavity, problem.counts)
-            return float(problem.counts @ tilted + excess)
-        combined = likelihood.log_combined(cavity, sites.precision, sites.shift)
-        return float(
-            iterate.posterior.log_normaliser + problem.counts @ (tilted - combined)
+            excess = iterate.posterior.log_excess(iterate.cavity, problem.counts)
+            return float(problem.counts @ iterate.match.log_norm + excess)
+        return iterate.posterior.log_normaliser + sites_evidence(
+            problem.counts, iterate
         )
+
+
+def improper(likelihood: Likelihood, cavity: Cavity) -> np.ndarray:
+    """Which cavities a likelihood cannot use, shape (n,)."""
+    if not likelihood.proper_cavities:
+        return np.zeros(cavity.share.shape, dtype=bool)
+    # Rounding may turn a variance negative that is nearly nothing of its prior.
+    return ~((cavity.share > 0) & (cavity.posterior_variance >= 0))
+
+
+def misfit(iterate: Iterate, target: Match | Expectation) -> tuple[float, np.ndarray]:
+    """How far each site by itself is from the one asked for.
+
+    Returns
+    -------
+    largest : float
+        ``max(|d nu - d tau mu| s, |d tau| s^2)``; zero without any site.
+    pull : array of shape (n,)
+        ``d nu - d tau mu`` of one copy, zero where it is rounding.
+    """
+    sites, posterior = iterate.sites, iterate.posterior
+    mean, spread = posterior.mean, np.sqrt(posterior.variance)
+    change = target.precision - sites.precision
+    pull = target.shift - sites.shift - change * mean
+    # What is no more than the rounding of its terms cannot become less.
+    terms = np.abs(target.shift) + np.abs(target.precision * mean)
+    pull = np.where(np.abs(pull) > ROUNDING * terms, pull, 0.0)
+    largest = max(
+        np.abs(pull * spread).max(initial=0.0),
+        np.abs(change * spread**2).max(initial=0.0),
+    )
+    return float(largest), pull
+
+
+def largest_move(moved: np.ndarray, variance: np.ndarray) -> float:
+    """Largest move of a mean in deviations; zero without any site."""
+    spread = np.sqrt(variance)
+    # A latent value without variance is not moved by anything.
+    unit = np.where(spread > 0, spread, 1.0)
+    return float((np.abs(moved) / unit).max(initial=0.0))
+
+
+def sites_evidence(counts: np.ndarray, iterate: Iterate) -> float:
+    """``sum_i counts_i (log tilted_i - log combined_i)``, of proper cavities."""
+    sites = iterate.sites
+    combined = iterate.likelihood.log_combined(
+        iterate.cavity, sites.precision, sites.shift
+    )
+    return float(counts @ (iterate.match.log_norm - combined))
