@@ -13,7 +13,9 @@ from pathlib import Path
 from numpydoc.validate import ERROR_MSGS, validate
 
 import odalib
+import odalib.distributed
 import odalib.inspection
+import odalib.streaming
 
 PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 
@@ -27,7 +29,7 @@ def applied_checks() -> set[str]:
 
 def public_objects() -> Iterator[str]:
     """Yield the dotted names of public classes, functions and odalib's own methods."""
-    for module in (odalib, odalib.inspection):
+    for module in (odalib, odalib.distributed, odalib.inspection, odalib.streaming):
         for name in module.__all__:
             member = getattr(module, name)
             path = f"{module.__name__}.{name}"

@@ -10,11 +10,11 @@ The public names below are imported on first use, so that ``import odalib`` by i
 loads neither scikit-learn nor NumPy.
 """
 
-from importlib import import_module
+from odalib._first_use import on_first_use
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from odalib import inspection
+    from odalib import distributed, inspection, streaming
     from odalib._versions import show_versions
     from odalib.estimators import (
         ADFProbitClassifier,
@@ -44,9 +44,11 @@ __all__ = [
     "PathSearchCV",
     "Resolution",
     "__version__",
+    "distributed",
     "infer_ising",
     "inspection",
     "show_versions",
+    "streaming",
 ]
 
 _HOMES = {
@@ -63,19 +65,7 @@ _HOMES = {
     "infer_ising": "odalib.inference.pairwise.infer",
     "show_versions": "odalib._versions",
 }
-_SUBMODULES = ("inspection",)
 
-
-def __getattr__(name: str) -> object:
-    if name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
-        # Kept, so that the next look-up does not come here.
-        globals()[name] = value
-        return value
-    if name in _SUBMODULES:
-        return import_module(f"odalib.{name}")
-    raise AttributeError(f"module 'odalib' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = on_first_use(
+    globals(), _HOMES, ("distributed", "inspection", "streaming")
+)

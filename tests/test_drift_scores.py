@@ -7,7 +7,14 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
-from odalib import Mahalanobis, ODAClassifier, ODAClusterer, ODARegressor
+from odalib import (
+    ADFProbitClassifier,
+    EPProbitClassifier,
+    Mahalanobis,
+    ODAClassifier,
+    ODAClusterer,
+    ODARegressor,
+)
 
 CENTRES = 6.0 * np.random.default_rng(0).normal(size=(5, 3))
 
@@ -113,3 +120,68 @@ def test_a_class_that_joins_does_not_count():
     model.partial_fit(rows, (rows[:, 0] > 0).astype(int))
     model.partial_fit(np.full((256, 3), 1e3), np.full(256, 2))
     assert model.drift_score_ < 1.0
+
+
+PROBITS = {
+    "expectation propagation": EPProbitClassifier(),
+    "all covariances": ADFProbitClassifier(),
+    "forgetting": ADFProbitClassifier(forgetting=0.999),
+    "no covariances": ADFProbitClassifier(covariance="diagonal"),
+}
+probits = pytest.mark.parametrize("model", PROBITS.values(), ids=PROBITS)
+
+
+def labelled(n_rows, seed, slope=(1.0, -2.0, 0.5)):
+    random = np.random.default_rng(seed)
+    rows = random.normal(size=(n_rows, 3))
+    return rows, (rows @ slope + random.normal(size=n_rows) > 0).astype(int)
+
+
+@probits
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_weights_move_by_standard_deviations(model, fit_intercept):
+    model = clone(model).set_params(fit_intercept=fit_intercept)
+    model.partial_fit(*labelled(200, 0), classes=[0, 1])
+    before = np.append(model.coef_[0], model.intercept_[: int(fit_intercept)])
+    model.partial_fit(*labelled(50, 1))
+    now = np.append(model.coef_[0], model.intercept_[: int(fit_intercept)])
+    variances = model.covariance_[0]
+    if variances.ndim == 2:
+        variances = np.diag(variances)
+    expected = np.sqrt(np.mean((now - before) ** 2 / variances))
+    np.testing.assert_allclose(model.drift_score_, expected, rtol=1e-9)
+
+
+@probits
+def test_it_tells_a_boundary_that_moves(model):
+    model = clone(model).partial_fit(*labelled(2000, 0), classes=[0, 1])
+    still = [model.partial_fit(*labelled(200, seed)).drift_score_ for seed in (1, 2, 3)]
+    # Where earlier rows are forgotten, deviations are those of a few hundred.
+    assert max(still) < (1.0 if getattr(model, "forgetting", 1.0) == 1.0 else 1.5)
+    turned = model.partial_fit(*labelled(200, 4, (-1.0, 2.0, 0.5))).drift_score_
+    assert turned > 4.0 * max(still)
+
+
+@probits
+def test_probits_have_none_before_a_stream(model):
+    model = clone(model)
+    assert not hasattr(model, "drift_score_")
+    rows, y = labelled(200, 0)
+    assert model.partial_fit(rows, y, classes=[0, 1]).drift_score_ > 0.0
+    before = model.partial_fit(rows, y).drift_score_
+    with pytest.raises(ValueError):
+        model.partial_fit(rows, y + 5)
+    assert pickle.loads(pickle.dumps(model)).drift_score_ == before
+    assert model.fit(rows, y).drift_score_ == 0.0
+
+
+def test_it_counts_the_weights_of_all_pairs():
+    rows, y = labelled(300, 0)
+    y = y + (rows[:, 2] > 1.0)
+    model = ADFProbitClassifier().partial_fit(rows, y, classes=[0, 1, 2])
+    before = np.column_stack([model.coef_, model.intercept_])
+    model.partial_fit(rows[:50], y[:50])
+    moved = np.column_stack([model.coef_, model.intercept_]) - before
+    deviations = np.sqrt(np.diagonal(model.covariance_, axis1=1, axis2=2))
+    expected = np.sqrt(np.mean((moved / deviations) ** 2))
+    np.testing.assert_allclose(model.drift_score_, expected, rtol=1e-9)

@@ -4,6 +4,7 @@ import ast
 import inspect
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,14 @@ ROOT = PACKAGE.parent
 # Every module or folder of the package, from the ground up. A module imports from its
 # own layer and from those below; `__init__` hands names out and stands outside.
 LAYERS = {
+    "_first_use": 0,
     "kernels": 0,
     "inference": 1,
     "estimators": 2,
     "inspection": 3,
     "model_selection": 3,
+    "streaming": 3,
+    "distributed": 3,
     "__init__": 4,
     "__main__": 5,
     "_versions": 5,
@@ -31,6 +35,18 @@ INFERENCE_MODULES = [
     for layer in ("inference", "kernels")
     for path in sorted((PACKAGE / layer).rglob("*.py"))
 ]
+
+
+# What users import from.
+PACKAGES = ["odalib", "odalib.distributed", "odalib.inspection", "odalib.streaming"]
+
+
+def public_names(package):
+    """Names that a package hands out, other packages not among them."""
+    names = import_module(package).__all__
+    return [
+        name for name in names if name[0] != "_" and f"{package}.{name}" not in PACKAGES
+    ]
 
 
 def relative_name(path):
@@ -86,6 +102,15 @@ def test_clusterer_does_not_load_optional_packages():
     assert not optional & (loaded_after("from odalib import ODAClusterer") - allowed)
 
 
+@pytest.mark.parametrize("package", PACKAGES)
+def test_listing_a_package_loads_nothing_optional(package):
+    names = f"import {package}; dir({package}); {package}.__all__"
+    optional = {"dask", "distributed", "matplotlib", "polars", "pyarrow", "tqdm"}
+    # scikit-learn itself may load what is installed.
+    allowed = loaded_after("import sklearn.base, sklearn.utils.validation")
+    assert not optional & (loaded_after(names) - allowed)
+
+
 def test_listing_the_inspection_module_does_not_load_matplotlib():
     assert "matplotlib" not in loaded_after("from odalib.inspection import *")
 
@@ -117,14 +142,15 @@ def test_unknown_name_is_an_attribute_error():
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in odalib.__all__ if name[0] != "_" and name != "inspection"]
+    ("package", "name"),
+    [(package, name) for package in PACKAGES for name in public_names(package)],
+    ids=str,
 )
-def test_public_name_shows_an_example(name):
-    _, heading, example = inspect.getdoc(getattr(odalib, name)).partition(
-        "Examples\n--------\n"
-    )
+def test_public_name_shows_an_example(package, name):
+    member = getattr(import_module(package), name)
+    _, heading, example = inspect.getdoc(member).partition("Examples\n--------\n")
     assert heading
-    assert f"odalib import {name}" in example or f"odalib.{name}" in example
+    assert name in example
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,11 @@ class Beliefs:
         """Prior variances of the weights, shape (n_weights,)."""
         return self.of_problems[0].prior.variance
 
+    @property
+    def means(self):
+        """Posterior means of the weights of every problem."""
+        return [belief.mean for belief in self.of_problems]
+
     @cached_property
     def moments(self):
         """Means, and covariances or variances, of the weights of all problems."""

@@ -1,6 +1,7 @@
 """Predictions from beliefs about the weights of features."""
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from odalib.estimators._multiclass import TIED, dtype_of_answers, moments_by_roots
 from odalib.estimators._prior import (
@@ -22,6 +23,8 @@ class LinearProbit:
     """Mixin of classifiers whose latent values are sums of weighted features."""
 
     _looks_at_rows = True
+    # Posterior means of the weights before the last call, where it was of a stream.
+    _means_before = None
 
     def _beliefs_of_problems(self):
         """Give the beliefs about the weights, one for every problem of two classes."""
@@ -34,6 +37,26 @@ class LinearProbit:
     def _latent_without_roots(self, rows):
         """As `_latent`, of beliefs that have no roots of their covariances."""
         raise NotImplementedError
+
+    @property
+    def drift_score_(self):
+        """How far the last call of ``partial_fit`` moved the weights.
+
+        Root mean square, over the weights of all problems, of what their posterior
+        means moved by, in posterior standard deviations after the call. What rows tell
+        anew of weights that stay moves them by about one such deviation at the most;
+        well above that, the weights of earlier rows are no longer those of these. Zero
+        after ``fit``.
+        """
+        check_is_fitted(self)
+        if self._means_before is None:
+            return 0.0
+        beliefs = self._beliefs_of_problems()
+        moved = [
+            np.square(belief.mean - before) / belief.marginals()
+            for belief, before in zip(beliefs, self._means_before, strict=True)
+        ]
+        return float(np.sqrt(np.mean(moved)))
 
     def _has_roots(self):
         return all(

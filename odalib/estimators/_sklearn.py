@@ -197,7 +197,7 @@ class DocumentationLink:
     def _doc_link_template(self):
         # The address of the project is in pyproject.toml, and nowhere else.
         address = metadata("odalib")["Project-URL"].partition(", ")[2]
-        return f"{address}/odalib.{{estimator_name}}.html"
+        return f"{address}/api/generated/odalib.{{estimator_name}}.html"
 
 
 class LevelCallbacks:

@@ -283,8 +283,8 @@ class ADFProbitClassifier(LinearProbit, BaseProbitClassifier):
             check_latent_range(rows, beliefs.prior_variances)
         check_updates(weights)
         with single_threaded_blas():
-            beliefs = beliefs.learn(rows, codes, weights)
-        return self._become(classes, beliefs)
+            learnt = beliefs.learn(rows, codes, weights)
+        return self._become(classes, learnt, beliefs.means)
 
     def _begin(self, classes, rows):
         """Return the prior, for rows that are in its range."""
@@ -312,11 +312,11 @@ class ADFProbitClassifier(LinearProbit, BaseProbitClassifier):
             visits, shares = draw_order(rows, codes, weights, int(seed))
             yield shares, visits
 
-    def _become(self, classes, beliefs):
+    def _become(self, classes, beliefs, means_before=None):
         """Take over what was learnt, in the end and at once."""
         self.classes_ = classes
         self._decomposition = beliefs.decomposition
-        self._beliefs = beliefs
+        self._beliefs, self._means_before = beliefs, means_before
         self._fixed = {name: copy(getattr(self, name)) for name in FIXED}
         return self
 

@@ -308,9 +308,12 @@ default=1.0
             before = self._nothing_learnt(decomposition)
         else:
             decomposition, before = self._decomposition, self._learnt
-        return self._become(
+        means = [belief.mean for belief in before.beliefs]
+        self._become(
             rows, labels, weights, classes, decomposition, before, self._learn_more
         )
+        self._means_before = means
+        return self
 
     def _become(self, rows, labels, weights, classes, decomposition, before, learn):
         """Learn from rows, and put the result in the place of what was learnt."""
@@ -335,6 +338,7 @@ default=1.0
             "_decomposition": decomposition,
             "_learnt": learnt,
             "_loo": loo,
+            "_means_before": None,
             "_dtype": rows.dtype,
             "_fixed": {name: copy(getattr(self, name)) for name in FIXED},
             **self._of_weights(learnt, rows.dtype),

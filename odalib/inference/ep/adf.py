@@ -68,6 +68,10 @@ class Belief(ABC):
         """Mean (d,), and covariance (d, d) or, of independent weights, (d,)."""
 
     @abstractmethod
+    def marginals(self):
+        """Variance of every weight, shape (d,)."""
+
+    @abstractmethod
     def latent(self, rows):
         """Mean and variance of ``w'x`` for every row.
 
@@ -142,6 +146,10 @@ class RootBelief(Belief):
         """Mean (d,) and covariance (d, d)."""
         return self.mean, self.root @ self.root.T
 
+    def marginals(self):
+        """Variance of every weight, shape (d,)."""
+        return row_products(self.root, self.root)
+
     def latent(self, rows):
         """Mean and variance of ``w'x`` for every row; see `Belief.latent`."""
         n = rows.shape[1]
@@ -180,6 +188,10 @@ class RelaxingBelief(Belief):
     def moments(self):
         """Mean (d,) and covariance (d, d)."""
         return self.mean, self.covariance
+
+    def marginals(self):
+        """Variance of every weight, shape (d,)."""
+        return np.diag(self.covariance)
 
     def latent(self, rows):
         """Mean and variance of ``w'x`` for every row; see `Belief.latent`."""
@@ -246,6 +258,10 @@ class DiagonalBelief(Belief):
     def mean(self):
         """Mean (d,)."""
         return self.moments[0]
+
+    def marginals(self):
+        """Variance of every weight, shape (d,)."""
+        return self.moments[1]
 
     def latent(self, rows):
         """Mean and variance of ``w'x`` for every row; see `Belief.latent`."""
