@@ -307,7 +307,7 @@ class EPGaussianProcessClassifier(BasePropagation):
                 for (part, y), start in zip(sides, self._starts(sides), strict=True)
             ]
             seeds = random_state.randint(2**31, size=len(functions))
-            kernels = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            kernels = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
                 delayed(settled)(
                     function,
                     self._first_kernel(),

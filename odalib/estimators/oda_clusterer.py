@@ -221,8 +221,8 @@ class ODAClusterer(
         check_is_fitted(self)
         if not hasattr(self, "_last"):
             raise AttributeError(
-                "A level of a path, as at() returns it, has not seen rows of its own; "
-                "call predict and score."
+                "A level of a path, as at() returns it, and a fit of "
+                "odalib.distributed have no rows of their own; call predict and score."
             )
         if isinstance(self._last, RowsToAssign):
             return self._last.assigned

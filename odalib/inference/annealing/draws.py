@@ -19,6 +19,8 @@ __all__ = [
     "distinct_keys",
     "distinct_rows",
     "draw_sample",
+    "largest_priorities",
+    "priority_sample",
     "row_keys",
     "row_phases",
     "row_uniforms",
@@ -88,12 +90,7 @@ def uniforms_of(phases, turn):
 
 
 def draw_sample(X, row_weights, importance, uniforms, size, groups=None):
-    """Priority sample of distinct rows, unbiased for every weighted sum.
-
-    Distinct row i of total weight ``w_i`` and importance ``s_i`` has priority
-    ``w_i s_i / u_i``. The ``size`` largest are kept, with weight
-    ``max(w_i, q / s_i)``, q the largest priority left out (Duffield, Lund &
-    Thorup 2007).
+    """Priority sample of distinct rows, see `priority_sample`.
 
     Parameters
     ----------
@@ -112,31 +109,78 @@ def draw_sample(X, row_weights, importance, uniforms, size, groups=None):
         Weights that make weighted sums over the sample unbiased.
     """
     first, weights = distinct_rows(X, row_weights, groups)
-    importance = importance[first]
-    priority = weights * importance / uniforms[first]
-    kept, threshold = np.arange(len(first)), 0.0
-    if len(first) > size:
-        order = np.argpartition(-priority, size)
-        kept, threshold = order[:size], priority[order[size]]
-    sampled = np.maximum(weights[kept], threshold / importance[kept])
-    if groups is not None:
-        missed, total = _of_missed_groups(groups[first], priority, weights, kept)
-        kept, sampled = np.append(kept, missed), np.append(sampled, total)
+    kept, sampled = priority_sample(
+        weights,
+        importance[first],
+        uniforms[first],
+        size,
+        None if groups is None else groups[first],
+    )
     order = np.argsort(first[kept])
     return first[kept[order]], sampled[order]
 
 
-def _of_missed_groups(groups, priority, weights, kept):
-    """Row of the largest priority of each group that a sample missed.
+def priority_sample(weights, importance, uniforms, size, groups=None, totals=None):
+    """Priority sample of rows that are distinct, unbiased for every weighted sum.
 
-    It stands for all rows of its group.
+    Row i of total weight ``w_i`` and importance ``s_i`` has priority
+    ``w_i s_i / u_i``. The ``size`` largest are kept, with weight
+    ``max(w_i, q / s_i)``, q the largest priority left out (Duffield, Lund &
+    Thorup 2007). Of a group that they miss, the row of the largest priority stands
+    for all.
+
+    Parameters
+    ----------
+    weights, importance, uniforms : arrays of shape (n,)
+    size : int
+    groups : array of int of shape (n,), default=None
+    totals : array, default=None
+        Weight of each of the groups, ascending, where rows were left out before; None
+        for that of the rows given.
+
+    Returns
+    -------
+    kept : array of int
+    sampled : array
+        Weights that make weighted sums over the sample unbiased.
     """
+    priority = weights * importance / uniforms
+    kept, threshold = np.arange(len(weights)), 0.0
+    if len(weights) > size:
+        order = np.argpartition(-priority, size)
+        kept, threshold = order[:size], priority[order[size]]
+    sampled = np.maximum(weights[kept], threshold / importance[kept])
+    if groups is None:
+        return kept, sampled
     codes, which = np.unique(groups, return_inverse=True)
+    if totals is None:
+        totals = np.bincount(which, weights)
     is_missed = np.bincount(which[kept], minlength=len(codes)) == 0
-    candidates = np.flatnonzero(is_missed[which])
+    missed = _leading_of_groups(which, priority, is_missed)
+    return np.append(kept, missed), np.append(sampled, totals[is_missed])
+
+
+def largest_priorities(priority, size, groups=None):
+    """Rows among which every `priority_sample` of the size is found, ascending.
+
+    Those of the ``size`` largest priorities and of the largest of every group.
+    """
+    if len(priority) <= size:
+        return np.arange(len(priority))
+    kept = np.argpartition(-priority, size)[:size]
+    if groups is not None:
+        codes, which = np.unique(groups, return_inverse=True)
+        every = np.ones(len(codes), dtype=bool)
+        kept = np.union1d(kept, _leading_of_groups(which, priority, every))
+    return np.sort(kept)
+
+
+def _leading_of_groups(which, priority, chosen):
+    """Row of the largest priority of each of the groups chosen."""
+    candidates = np.flatnonzero(chosen[which])
     order = candidates[np.argsort(-priority[candidates], kind="stable")]
     _, best = np.unique(which[order], return_index=True)
-    return order[best], np.bincount(which, weights)[is_missed]
+    return order[best]
 
 
 def distinct_rows(X, row_weights, groups=None):

@@ -1,6 +1,7 @@
 """The whole in-memory fit: anneal a sample, refine, finish on all rows."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +17,17 @@ from odalib.inference.annealing.problem import Problem
 from odalib.inference.annealing.refine import exchange, harden, hierarchy
 from odalib.inference.annealing.rows import RowBlocks, weighted_mean
 
-__all__ = ["Solution", "anneal", "finish_on", "fit_rows", "smallest_above"]
+__all__ = [
+    "SAMPLE_SIZE",
+    "Ground",
+    "Solution",
+    "anneal",
+    "finish_on",
+    "fit_on",
+    "fit_rows",
+    "sampling_importance",
+    "smallest_above",
+]
 
 # Codevectors grown before merging down: this many times those asked for, and some
 # more, which small numbers need and large ones hardly notice.
@@ -89,6 +100,44 @@ class Solution:
         return self.stop_reason in ("n_clusters", "distinct_rows", "plateau")
 
 
+@dataclass(frozen=True)
+class Ground:
+    """What a fit rests on: all rows, wherever they are, and those that anneal.
+
+    Attributes
+    ----------
+    divergence : BregmanDivergence
+        Bound to all rows.
+    shift : array of shape (d,) or None
+        Subtracted from the rows.
+    problem : Problem
+        Of the rows that anneal, in memory.
+    whole : Problem, or another that `harden` takes
+        Of all rows; ``problem`` itself where all of them anneal.
+    """
+
+    divergence: BregmanDivergence
+    shift: np.ndarray | None
+    problem: Problem
+    whole: Any
+
+    @classmethod
+    def of_rows(cls, X, row_weights, settings, n_jobs, groups):
+        """Ground of rows in memory, see `fit_rows`."""
+        shift = None
+        if settings.divergence.translation_invariant and not sp.issparse(X):
+            shift = weighted_mean(X, row_weights)
+        everything = RowBlocks(X, row_weights, shift, n_jobs, groups)
+        divergence = settings.divergence.bind(everything)
+        whole = problem = Problem(everything, divergence, settings.seed)
+        if len(row_weights) > SAMPLE_SIZE:
+            kept, weights = _sample(X, row_weights, groups, whole, settings.seed)
+            own_groups = None if groups is None else groups[kept]
+            rows = RowBlocks(X[kept], weights, shift, n_jobs, own_groups)
+            problem = Problem(rows, divergence, settings.seed)
+        return cls(divergence, shift, problem, whole)
+
+
 def anneal(batch, settings, n_jobs=1, on_level=None, groups=None):
     """Anneal a batch as its local models ask for, see `fit_rows`."""
     spec = settings.local_models
@@ -118,17 +167,13 @@ def fit_rows(X, row_weights, settings, n_jobs=1, on_level=None, groups=None):
     -------
     Solution
     """
-    shift = None
-    if settings.divergence.translation_invariant and not sp.issparse(X):
-        shift = weighted_mean(X, row_weights)
-    everything = RowBlocks(X, row_weights, shift, n_jobs, groups)
-    divergence = settings.divergence.bind(everything)
-    whole = problem = Problem(everything, divergence, settings.seed)
-    if len(row_weights) > SAMPLE_SIZE:
-        kept, weights = _sample(X, row_weights, groups, whole, settings.seed)
-        own_groups = None if groups is None else groups[kept]
-        rows = RowBlocks(X[kept], weights, shift, n_jobs, own_groups)
-        problem = Problem(rows, divergence, settings.seed)
+    ground = Ground.of_rows(X, row_weights, settings, n_jobs, groups)
+    return fit_on(ground, settings, on_level)
+
+
+def fit_on(ground, settings, on_level=None):
+    """Anneal on a ground, see `fit_rows`."""
+    divergence, shift, problem = ground.divergence, ground.shift, ground.problem
 
     def report(level):
         def solution():
@@ -149,11 +194,12 @@ def fit_rows(X, row_weights, settings, n_jobs=1, on_level=None, groups=None):
         return replace(
             solution, codebook=codebook, hierarchy=hierarchy(problem, codebook)
         )
-    return _refine(whole, problem, partition, settings, solution, growth.axis)
+    return _refine(ground, partition, settings, solution, growth.axis)
 
 
-def _refine(whole, problem, partition, settings, solution, axis):
+def _refine(ground, partition, settings, solution, axis):
     """Solution from the best hard partition that annealing led to."""
+    whole, problem = ground.whole, ground.problem
     random = np.random.default_rng(settings.seed)
     wanted, tol = settings.schedule.n_codevectors, settings.tol
     codebooks = [partition.codebook]
@@ -212,24 +258,43 @@ def finish_on(X, row_weights, solution, settings, n_codevectors, groups=None):
 
 
 def _sample(X, row_weights, groups, whole, seed):
-    """Rows that stand for all, and their weights.
-
-    Rows are drawn with odds of their weight times the mean of one and their share
-    of the distortion about the mean (Bachem, Lucic & Krause 2018): few rows far
-    out can make much of the distortion, and a uniform sample misses them. Half of
-    the sample is shared evenly among groups, so that it misses none.
-    """
+    """Rows that stand for all, and their weights; see `sampling_importance`."""
     rows = whole.rows
     first = whole.first_codebook()
     labels, affinity = assign(rows, whole.divergence, first)
     away = np.maximum(whole.phi - affinity, 0.0)
     average = rows.row_weights @ away / rows.total_weight
-    importance = 0.5 + 0.5 * away / average if average > 0 else np.ones_like(away)
-    if groups is not None:
-        importance = 0.5 * importance + 0.5 / (len(first) * first.weights[labels])
-    importance = rows.restore(importance)
+    shares = None if groups is None else first.weights[labels] * len(first)
+    importance = rows.restore(sampling_importance(away, average, shares))
     uniforms = row_uniforms(X, seed)
     return draw_sample(X, row_weights, importance, uniforms, SAMPLE_SIZE, groups)
+
+
+def sampling_importance(away, average, shares=None):
+    """Odds of every row to be sampled, for a weight of one.
+
+    Rows are drawn with odds of their weight times the mean of one and their share
+    of the distortion about the mean (Bachem, Lucic & Krause 2018): few rows far
+    out can make much of the distortion, and a uniform sample misses them. Half of
+    the sample is shared evenly among groups, so that it misses none.
+
+    Parameters
+    ----------
+    away : array of shape (n,)
+        Divergence of every row from the mean of its group.
+    average : float
+        Weighted mean of it over all rows.
+    shares : array of shape (n,), default=None
+        Share of the rows that the group of each has, times the number of groups.
+
+    Returns
+    -------
+    importance : array of shape (n,)
+    """
+    importance = 0.5 + 0.5 * away / average if average > 0 else np.ones_like(away)
+    if shares is None:
+        return importance
+    return 0.5 * importance + 0.5 / shares
 
 
 def smallest_above(codebooks, n_codevectors, divergence):

@@ -10,6 +10,7 @@ from odalib.inference.annealing.codebook import (
     collect_moments,
 )
 from odalib.inference.annealing.draws import row_phases, uniforms_of
+from odalib.inference.annealing.hard_step import hard_step
 from odalib.kernels import annealing as kernels
 
 __all__ = ["Problem"]
@@ -81,6 +82,10 @@ class Problem:
         return collect_moments(
             self.rows, self.divergence, codebook, temperature, multipliers
         )
+
+    def hard_step(self, codebook, n_codevectors):
+        """Cells of a hard assignment, none empty, see `hard_step.hard_step`."""
+        return hard_step(self, codebook, n_codevectors)
 
     def losses(self, codebook, labels):
         """``d(x, mu_label)`` of every row, shape (n,)."""

@@ -1,20 +1,15 @@
 """Hard assignments: the zero-temperature end of annealing, and what betters it."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from odalib.inference.annealing.bifurcation import cell_axes, split
-from odalib.inference.annealing.codebook import (
-    CellSums,
-    Codebook,
-    assign_and_collect,
-    collect_cells,
-)
+from odalib.inference.annealing.codebook import CellSums, Codebook
 from odalib.inference.annealing.merging import merge_down
 from odalib.inference.annealing.relocate import HALF_STEP
-from odalib.kernels import annealing as kernels
 
 __all__ = ["Partition", "exchange", "harden", "hierarchy"]
 
@@ -35,7 +30,7 @@ class Partition:
     Attributes
     ----------
     codebook : Codebook
-    labels : array of shape (n,)
+    labels : array of shape (n,), or None for rows that live elsewhere
     cells : CellSums
     distortion : float
         Sum of the weighted divergences of rows from the mean of their cell.
@@ -45,7 +40,7 @@ class Partition:
     """
 
     codebook: Codebook
-    labels: np.ndarray
+    labels: Any
     cells: CellSums
     distortion: float
     n_steps: int
@@ -59,6 +54,16 @@ def harden(problem, codebook, n_codevectors, max_steps, tol):
     rows. Empty cells are refilled, so that ``n_codevectors`` are left whenever
     there are that many distinct rows.
 
+    Parameters
+    ----------
+    problem : Problem
+        Or another that tells ``divergence`` and ``total_phi`` and takes a
+        ``hard_step`` as it does, wherever the rows are.
+    codebook : Codebook
+    n_codevectors : int
+    max_steps : int
+    tol : float
+
     Returns
     -------
     Partition
@@ -66,62 +71,20 @@ def harden(problem, codebook, n_codevectors, max_steps, tol):
     distortion, converged, n_steps = np.inf, False, 0
     while n_steps < max_steps and not converged:
         previous = distortion
-        labels, affinity, cells = assign_and_collect(
-            problem.rows, problem.divergence, codebook
-        )
-        used = cells.weight > 0
-        if used.sum() < n_codevectors or not used.all():
-            labels = _refill(problem, codebook, labels, affinity, used, n_codevectors)
-            cells = collect_cells(problem.rows, labels, labels.max() + 1)
+        step = problem.hard_step(codebook, n_codevectors)
+        cells = step.cells
         codebook = Codebook(
             cells.total / cells.weight[:, np.newaxis],
             cells.weight / cells.weight.sum(),
-            _groups_of_cells(problem, labels, len(cells.weight)),
+            step.groups,
         )
         distortion = problem.total_phi - float(
             cells.weight @ codebook.phi(problem.divergence)
         )
         n_steps += 1
         settled = previous - distortion <= tol * abs(distortion)
-        converged = bool(settled and len(codebook) <= np.count_nonzero(used))
-    return Partition(codebook, labels, cells, distortion, n_steps, converged)
-
-
-def _groups_of_cells(problem, labels, n_cells):
-    """Group that the rows of each cell are of, shape (K,), or None."""
-    if problem.rows.groups is None:
-        return None
-    groups = np.empty(n_cells, dtype=problem.rows.groups.dtype)
-    groups[labels] = problem.rows.groups
-    return groups
-
-
-def _refill(problem, codebook, labels, affinity, used, n_codevectors):
-    """Labels without gaps, in which the farthest rows got cells of their own.
-
-    At most one row is taken from every cell, so that those taken are distinct;
-    rows that equal their codevector are not.
-    """
-    rows = problem.rows
-    labels = (np.cumsum(used) - 1)[labels]
-    points = codebook.points[used]
-
-    distinct = np.concatenate(
-        rows.map(
-            # The mean of equal rows differs from them by rounding.
-            lambda block, span: kernels.differs_from_own(
-                block, points, labels[span], 1e-12
-            ),
-            len(points),
-        )
-    )
-    loss = np.where(distinct, rows.row_weights * (problem.phi - affinity), -np.inf)
-    order = np.argsort(-loss, kind="stable")
-    order = order[: np.count_nonzero(distinct)]
-    _, first = np.unique(labels[order], return_index=True)
-    taken = order[np.sort(first)][: max(n_codevectors - len(points), 0)]
-    labels[taken] = len(points) + np.arange(len(taken))
-    return np.unique(labels, return_inverse=True)[1]
+        converged = bool(settled and len(codebook) <= step.n_used)
+    return Partition(codebook, step.labels, cells, distortion, n_steps, converged)
 
 
 def exchange(problem, partition, tol, random):

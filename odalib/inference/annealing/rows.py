@@ -8,7 +8,7 @@ from operator import add
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["RowBlocks", "as_float64", "scatter_add", "weighted_mean"]
+__all__ = ["RowBlocks", "RowSums", "as_float64", "scatter_add", "weighted_mean"]
 
 # Elements of a (codevectors x rows) work array; 2 MB stays in the cache.
 WORK_ELEMENTS = 2**18
@@ -20,7 +20,60 @@ CACHE_BYTES = 2**26
 SMALL_ELEMENTS = 2**14
 
 
-class RowBlocks:
+class RowSums:
+    """Moments of weighted rows, wherever they are.
+
+    Attributes
+    ----------
+    n_features : int
+    total_weight : float
+    """
+
+    n_features: int
+    total_weight: float
+
+    def reduce(self, function, n_codevectors):
+        """Sum over blocks of ``function(rows, row_weights, span)``.
+
+        Parameters
+        ----------
+        function : callable
+            Its rows are centred, in float64.
+        n_codevectors : int
+            Width of its work arrays, if more than the rows are wide.
+        """
+        raise NotImplementedError
+
+    def mean_and_scale(self):
+        """Weighted mean, shape (d,), and root mean square deviation of an entry."""
+        total = self.reduce(lambda rows, weights, _: weights @ rows, 1)
+        mean = total / self.total_weight
+
+        def square(rows, weights, _):
+            if not sp.issparse(rows):
+                return weights @ np.square(rows - mean).sum(axis=1)
+            deviations = rows.copy()
+            deviations.data = (rows.data - 2.0 * mean[rows.indices]) * rows.data
+            by_row = np.asarray(deviations.sum(axis=1)).ravel()
+            return weights @ (by_row + mean @ mean)
+
+        variance = self.reduce(square, 1) / (self.total_weight * self.n_features)
+        return mean, float(np.sqrt(max(variance, 0.0)))
+
+    def covariance(self):
+        """Weighted covariance of the rows, shape (d, d)."""
+
+        def second_moment(rows, weights, _):
+            if sp.issparse(rows):
+                weighted = rows.multiply(weights[:, np.newaxis]).tocsr()
+                return np.vstack([weights @ rows, (weighted.T @ rows).toarray()])
+            return np.vstack([weights @ rows, (rows.T * weights) @ rows])
+
+        total = self.reduce(second_moment, 1) / self.total_weight
+        return total[1:] - np.outer(total[0], total[0])
+
+
+class RowBlocks(RowSums):
     """Weighted rows, centred and in float64, handed out block by block.
 
     The cut into blocks depends on the shapes of the data and of the codebook only,
@@ -164,34 +217,6 @@ class RowBlocks:
     def phi(self, divergence):
         """``phi`` of every row, shape (n,)."""
         return np.concatenate(self.map(lambda rows, _: divergence.phi(rows), 1))
-
-    def mean_and_scale(self):
-        """Weighted mean, shape (d,), and root mean square deviation of an entry."""
-        total = self.reduce(lambda rows, weights, _: weights @ rows, 1)
-        mean = total / self.total_weight
-
-        def square(rows, weights, _):
-            if not sp.issparse(rows):
-                return weights @ np.square(rows - mean).sum(axis=1)
-            deviations = rows.copy()
-            deviations.data = (rows.data - 2.0 * mean[rows.indices]) * rows.data
-            by_row = np.asarray(deviations.sum(axis=1)).ravel()
-            return weights @ (by_row + mean @ mean)
-
-        variance = self.reduce(square, 1) / (self.total_weight * self.n_features)
-        return mean, float(np.sqrt(max(variance, 0.0)))
-
-    def covariance(self):
-        """Weighted covariance of the rows, shape (d, d)."""
-
-        def second_moment(rows, weights, _):
-            if sp.issparse(rows):
-                weighted = rows.multiply(weights[:, np.newaxis]).tocsr()
-                return np.vstack([weights @ rows, (weighted.T @ rows).toarray()])
-            return np.vstack([weights @ rows, (rows.T * weights) @ rows])
-
-        total = self.reduce(second_moment, 1) / self.total_weight
-        return total[1:] - np.outer(total[0], total[0])
 
     def select(self, indices):
         """Give some rows, centred; by an index array or a slice."""

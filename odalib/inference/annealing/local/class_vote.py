@@ -109,9 +109,7 @@ class ClassVote(LocalModels):
     def polished(self, batch, partition, vote, n_jobs, parents):
         """Codebooks after each of the passes of the polish."""
         rows = RowBlocks(batch.rows, batch.weights, partition.shift, n_jobs)
-        divergence = vote.divergence(partition)
-        temperature = replace(vote, coldness=self.polish_coldness).temperature
-        judged = divergence, temperature, parents
+        judged = *self.judged(partition, vote), parents
         codebook, height = partition.codebook, -np.inf
         if self.climbs:
             height = log_likelihood(rows, batch.targets, codebook, *judged)
@@ -123,3 +121,8 @@ class ClassVote(LocalModels):
                 if height < before:
                     return
             yield codebook
+
+    def judged(self, partition, vote):
+        """Divergence and temperature of the votes that a polish betters."""
+        temperature = replace(vote, coldness=self.polish_coldness).temperature
+        return vote.divergence(partition), temperature

@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 from odalib.inference.annealing.groups import MAX_CLASSES, parents_of
 from odalib.kernels import annealing as kernels
 
-__all__ = ["log_likelihood", "polish_pass"]
+__all__ = ["log_likelihood", "polish_pass", "polish_sums", "polished_by"]
 
 # Rows that a codevector is held back by, in units of those that pull on it: at two,
 # weights stay positive.
@@ -38,6 +38,20 @@ def polish_pass(rows, classes, codebook, divergence, temperature, parents=None):
     -------
     Codebook
     """
+    sums = polish_sums(rows, classes, codebook, divergence, temperature, parents)
+    return polished_by(sums, codebook, divergence)
+
+
+def polish_sums(rows, classes, codebook, divergence, temperature, parents=None):
+    """Sum over rows what a step of the polish rests on; as for `polish_pass`.
+
+    Returns
+    -------
+    own, all_rows : arrays of shape (K,)
+        ``sum q`` and ``sum p``.
+    total : array of shape (K, d)
+        ``sum (q - p) x``.
+    """
     logits_of = _logits(codebook, divergence, temperature, classes, parents)
 
     def on_block(block, row_weights, span):
@@ -52,7 +66,12 @@ def polish_pass(rows, classes, codebook, divergence, temperature, parents=None):
             kernels.weighted_sums(pull, block),
         )
 
-    own, all_rows, total = rows.reduce_cells(on_block, len(codebook))
+    return rows.reduce_cells(on_block, len(codebook))
+
+
+def polished_by(sums, codebook, divergence):
+    """Codebook after the step that sums over all rows make, see `polish_sums`."""
+    own, all_rows, total = sums
     held = INERTIA * np.maximum(own, all_rows)
     # One that no row is associated with stays where it is.
     held[held == 0.0] = 1.0

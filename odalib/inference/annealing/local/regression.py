@@ -18,7 +18,7 @@ from odalib.inference.annealing.local.regression_choice import choose_regression
 from odalib.inference.annealing.rows import RowBlocks
 from odalib.inference.annealing.targets import NO_TARGETS, TargetWeight
 
-__all__ = ["CellRegression"]
+__all__ = ["CellRegression", "errors_of", "sums_of"]
 
 # Where nothing can be held out, the rows that draw every cell to the global fit.
 DEFAULT_RIDGE = 1.0
@@ -92,9 +92,33 @@ class CellRegression(LocalModels):
         )
         targets = batch.targets
         centre = batch.weights @ targets / rows.total_weight
-        n_cells, axes = len(partition.codebook), self.axes(rows)
+        spread = mean_divergence(in_cells, partition)
+        cells = self.untaught(rows, centre, spread, len(partition.codebook))
+        cells = replace(cells, sums=sums_of(rows, targets, cells, partition, parents))
+        errors = errors_of(rows, targets, cells, partition, parents)
+        errors = as_held_out(errors, cells.sums.weight, self.held_out_error)
+        return replace(cells, errors=errors)
+
+    def untaught(self, rows, centre, spread, n_cells):
+        """Local models of no rows yet.
+
+        Parameters
+        ----------
+        rows : RowSums
+            Those that will be learnt, which tell axes and offsets.
+        centre : array of shape (m,)
+            Mean of their targets.
+        spread : float
+            Their mean divergence from the nearest codevector.
+        n_cells : int
+
+        Returns
+        -------
+        MomentCells
+        """
+        axes = self.axes(rows)
         offset, rounding = offset_of(rows, axes)
-        cells = MomentCells(
+        return MomentCells(
             axes=axes,
             offset=offset,
             centre=centre,
@@ -104,33 +128,53 @@ class CellRegression(LocalModels):
             warmth=self.warmth if self.blend else None,
             sums=CellSums.zeros(n_cells, len(offset), len(centre)),
             errors=np.zeros((n_cells, len(centre))),
-            spread=mean_divergence(in_cells, partition),
+            spread=spread,
             weight=rows.total_weight,
             by_size=self.by_size,
         )
-
-        def associated(block, weights, span):
-            own = None if parents is None else parents[span]
-            return weights * associate(block, partition, own, cells.temperature)
-
-        def sums_of(block, weights, span):
-            share = associated(block, weights, span)
-            return cell_sums(share, cells.project(block), targets[span] - centre)
-
-        sums = rows.reduce(sums_of, n_cells)
-        fitted = replace(cells, sums=sums)
-
-        def errors_of(block, weights, span):
-            share = associated(block, np.ones_like(weights), span)
-            values = fitted.coefficients.blend(share, cells.project(block))
-            return (weights * share) @ np.square(targets[span] - centre - values)
-
-        errors = rows.reduce(errors_of, n_cells)
-        errors = as_held_out(errors, sums.weight, self.held_out_error)
-        return replace(fitted, errors=errors)
 
     def axes(self, rows):
         """Directions of the slopes, see `slope_axes`; none for constants."""
         if not self.slopes:
             return np.zeros((rows.n_features, 0))
         return slope_axes(rows)
+
+
+def sums_of(rows, targets, cells, partition, parents=None):
+    """Sum over rows what local models are learnt from.
+
+    Parameters
+    ----------
+    rows : RowBlocks
+        In the coordinates of the partition.
+    targets : array of shape (n, m)
+    cells : MomentCells
+    partition : Partition
+    parents : array of int of shape (n,) or None
+
+    Returns
+    -------
+    CellSums
+    """
+
+    def on_block(block, weights, span):
+        share = weights * _association(block, cells, partition, parents, span)
+        return cell_sums(share, cells.project(block), targets[span] - cells.centre)
+
+    return rows.reduce(on_block, len(partition.codebook))
+
+
+def errors_of(rows, targets, cells, partition, parents=None):
+    """Sum squared errors of rows by cell, shape (K, m); as for `sums_of`."""
+
+    def on_block(block, weights, span):
+        share = _association(block, cells, partition, parents, span)
+        values = cells.coefficients.blend(share, cells.project(block))
+        return (weights * share) @ np.square(targets[span] - cells.centre - values)
+
+    return rows.reduce(on_block, len(partition.codebook))
+
+
+def _association(block, cells, partition, parents, span):
+    own = None if parents is None else parents[span]
+    return associate(block, partition, own, cells.temperature)
