@@ -1,5 +1,6 @@
 """Compiled kernels; all else is in pyproject.toml."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -23,6 +24,8 @@ FLAGS = (
 KERNELS = Path("odalib/kernels")
 
 setup(
+    # Compilers are programs of their own: families are compiled side by side.
+    options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=[
         Extension(
             f"odalib.kernels.{source.stem}",

@@ -1,12 +1,21 @@
 """The annealing path as a picture."""
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+
+from odalib.inspection._figures import (
+    GREY,
+    LINE,
+    RESULT,
+    axes_for,
+    check_has,
+    font_size,
+    points_across,
+)
 
 __all__ = ["AnnealingPathDisplay"]
 
-# Lightness, line and marker tell them apart as well, for print in grey.
-LINE, GREY, RESULT = "#1b3a5c", "#8a8a8a", "#e0701a"
+# Height of a tick in points, and their number at the most.
+TICK, MOST_TICKS = 14.0, 100
 
 
 class AnnealingPathDisplay:
@@ -69,8 +78,9 @@ class AnnealingPathDisplay:
 
         Parameters
         ----------
-        estimator : ODAClusterer
-            Fitted; what ``at`` returns has the path of the fit it comes from.
+        estimator : ODAClusterer, ODAClassifier or ODARegressor
+            Fitted; what ``at`` returns has the path of the fit it comes from. With
+            resolutions the path is that of the last.
         ax : pair of matplotlib axes, default=None
             Upper and lower panel; None makes a new figure.
 
@@ -83,19 +93,17 @@ class AnnealingPathDisplay:
         ------
         ImportError
             Without matplotlib.
+        NotFittedError
+            Before a fit.
         TypeError
             For an estimator that has no path.
+        ValueError
+            For other than two axes.
         """
-        check_is_fitted(estimator)
-        if not hasattr(estimator, "annealing_path_"):
-            raise TypeError(
-                "AnnealingPathDisplay needs an estimator with annealing_path_, such "
-                f"as ODAClusterer; {type(estimator).__name__} has none. Of a "
-                "pipeline, give the last step."
-            )
+        check_has(cls, estimator, "annealing_path_", "ODAClusterer")
         display = cls(
             path=estimator.annealing_path_,
-            n_codevectors=estimator.n_clusters_,
+            n_codevectors=estimator.tree_.n_leaves,
             temperature=estimator.temperature_,
         )
         return display.plot(ax=ax)
@@ -117,10 +125,10 @@ class AnnealingPathDisplay:
         ------
         ImportError
             Without matplotlib.
+        ValueError
+            For other than two axes.
         """
-        self.axes_ = np.asarray(_new_panels() if ax is None else ax, dtype=object)
-        if self.axes_.shape != (2,):
-            raise ValueError("ax takes a pair of axes, the upper and the lower panel.")
+        self.axes_ = axes_for(self, ax, 2, sharex=True, height_ratios=[3, 2])
         upper, lower = self.axes_
         self.figure_ = upper.figure
         self._draw_numbers(upper)
@@ -137,8 +145,19 @@ class AnnealingPathDisplay:
         if held is not None:
             merged = f"merged to {len(self.path.weights[held])}, then held"
             self.held_spans_[0].set_label(merged)
-        upper.legend(loc="best")
-        lower.legend(loc="best")
+        # Above, as within there is no place that is free on every path.
+        upper.legend(
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            ncols=3,
+            frameon=False,
+            columnspacing=1.0,
+            handlelength=1.2,
+            fontsize=font_size(upper, 18),
+        )
+        lower.legend(loc="best", fontsize=font_size(lower, 12))
+        for axes in self.axes_:
+            axes.yaxis.label.set_size(font_size(axes, 9))
         return self
 
     def _draw_numbers(self, axes):
@@ -152,7 +171,7 @@ class AnnealingPathDisplay:
             "o",
             color=LINE,
             markersize=4,
-            label="codevectors split",
+            label="split",
         )
         (self.result_,) = axes.plot(
             self.temperature,
@@ -191,26 +210,17 @@ def _held_from(number):
     return None
 
 
-def _new_panels():
-    """Two panels of a new figure that share the temperature."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            "AnnealingPathDisplay needs matplotlib, which is not installed; "
-            "`pip install 'odalib[plot]'` adds it."
-        ) from error
-    _, panels = plt.subplots(
-        2, sharex=True, height_ratios=[3, 2], figsize=(6.4, 4.8), layout="constrained"
-    )
-    return panels
-
-
 def _use_count_ticks(axes):
-    """Whole numbers at 1, 2, 5, 10, ... on a logarithmic axis."""
+    """Whole numbers on a logarithmic axis, as many in a decade as there is room for."""
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    decades = np.ptp(np.log10(axes.get_ylim()))
+    room = points_across(axes)[1] / TICK / decades
+    steps = [(1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)]
+    fitting = [step for step in steps if len(step) <= room]
+    # Explicit, as the automatic number of ticks of small axes may be none.
+    locator = LogLocator(subs=(fitting or steps)[0], numticks=MOST_TICKS)
+    axes.yaxis.set_major_locator(locator)
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))

@@ -1,6 +1,7 @@
 """AnnealingPathDisplay: the drawn data are those of the path."""
 
 import sys
+from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-from odalib import ODAClusterer
+from odalib import ODAClassifier, ODAClusterer, ODARegressor
 from odalib.inspection import AnnealingPathDisplay
 
 X = load_iris().data
@@ -98,7 +99,7 @@ def test_draws_into_given_axes(model):
     again = display.plot()
     assert again is display
     assert display.figure_ is not figure
-    with pytest.raises(ValueError, match="ax takes a pair of axes"):
+    with pytest.raises(ValueError, match="draws into 2 axes, and ax holds 1"):
         display.plot(ax=axes[0])
 
 
@@ -109,6 +110,36 @@ def test_draws_without_complaint(rows, tmp_path):
     )
     display.figure_.savefig(tmp_path / "path.png")
     assert (tmp_path / "path.png").stat().st_size > 0
+
+
+@pytest.mark.parametrize("size", [(6.4, 4.8), (3.2, 2.4)], ids=["usual", "small"])
+@pytest.mark.parametrize("number", [4, 60])
+def test_numbers_of_codevectors_are_told_in_figures_of_any_size(size, number):
+    grown = ODAClusterer(number, random_state=0).fit(X)
+    figure, axes = plt.subplots(2, figsize=size, layout="constrained")
+    AnnealingPathDisplay.from_estimator(grown, ax=axes)
+    figure.draw_without_rendering()
+    low, high = axes[0].get_ylim()
+    labels = [
+        label
+        for label in axes[0].get_yticklabels()
+        if low <= label.get_position()[1] <= high
+    ]
+    assert len(labels) >= 2
+    spans = [label.get_window_extent() for label in labels]
+    for label, (below, above) in zip(labels, pairwise([*spans, None]), strict=True):
+        assert float(label.get_text()) == label.get_position()[1]
+        assert above is None or below.y1 <= above.y0
+
+
+def test_draws_the_path_of_classes_and_of_targets():
+    classifier = ODAClassifier(7, random_state=0).fit(X, load_iris().target)
+    regressor = ODARegressor(5, random_state=0).fit(X[:, 1:], X[:, 0])
+    for estimator, number in [(classifier, 7), (regressor, 5)]:
+        display = AnnealingPathDisplay.from_estimator(estimator)
+        path = estimator.annealing_path_
+        assert_line(display.number_line_, path.temperature, path.n_codevectors)
+        assert_line(display.result_, [estimator.temperature_], [number])
 
 
 def test_draws_the_path_of_a_stream(tmp_path):
