@@ -17,6 +17,8 @@ copy_of_the_tree() {
     mkdir "$scratch/tree"
     tar -C "$root" --create --exclude=./.git --exclude=./.venv --exclude=./build \
         --exclude=./dist --exclude='*.egg-info' --exclude=__pycache__ \
+        --exclude=./docs/_build --exclude=./docs/api/generated \
+        --exclude=./docs/auto_examples \
         --exclude='./.*_cache' . | tar -C "$scratch/tree" --extract
 }
 

@@ -1,4 +1,8 @@
-"""Learn how votes in the House go together, and tell a ballot from a third of it.
+"""
+Votes in the House, filled in
+=============================
+
+Learn how votes in the House go together, and tell a ballot from a third of it.
 
 The data are sixteen votes of the members of the House of Representatives in 1984 and
 their party, see ``docs/examples/data/SOURCES.md``; one vote in twenty was not cast. The
@@ -9,13 +13,15 @@ a third of the votes, or the votes alone, and tells the rest::
 """
 
 import csv
+import sys
 from pathlib import Path
 
 import numpy as np
 
 from odalib import IsingModel
 
-DATA = Path(__file__).parent / "data" / "house-votes-84.csv"
+# The folder of this script; a gallery that runs it has no __file__.
+DATA = Path(sys.argv[0]).parent / "data" / "house-votes-84.csv"
 CODES = {"democrat": 1.0, "republican": 0.0, "y": 1.0, "n": 0.0, "?": np.nan}
 PARTY, SEEN = 0, 1 / 3
 

@@ -1,4 +1,8 @@
-"""Classify digits coarse to fine: an image pyramid, beside one level of all pixels.
+"""
+An image pyramid
+================
+
+Classify digits coarse to fine: an image pyramid, beside one level of all pixels.
 
 Every level of the pyramid halves the side of its squares: means over 2 by 2, then
 4 by 4, then 8 by 8 squares of an image, the pixels themselves. A cell is cut further,

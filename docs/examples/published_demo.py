@@ -1,4 +1,8 @@
-"""Classify the demonstration data of the published code, flat and in a tree.
+"""
+The data of the published code
+==============================
+
+Classify the demonstration data of the published code, flat and in a tree.
 
 The data are mixtures of normal distributions in the plane, and come with a coarser
 feature, see ``docs/examples/data/SOURCES.md``. The tree has three resolutions: the
@@ -7,6 +11,7 @@ coarse feature, with a codevector for each class, and then the plane twice::
     python docs/examples/published_demo.py
 """
 
+import sys
 from pathlib import Path
 from time import perf_counter
 
@@ -15,7 +20,8 @@ import numpy as np
 from odalib import ODAClassifier, Resolution
 from odalib.inspection import export_text
 
-DATA = Path(__file__).parent / "data" / "oda_gaussians.csv"
+# The folder of this script; a gallery that runs it has no __file__.
+DATA = Path(sys.argv[0]).parent / "data" / "oda_gaussians.csv"
 NAMES = ["coarse", "x0", "x1"]
 COARSE, PLANE = [0], [1, 2]
 LEAVES = 12

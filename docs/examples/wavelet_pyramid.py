@@ -1,4 +1,8 @@
-"""Cluster time series coarse to fine: a wavelet pyramid, beside one level of all times.
+"""
+A wavelet pyramid
+=================
+
+Cluster time series coarse to fine: a wavelet pyramid, beside one level of all times.
 
 A Haar wavelet halves a series again and again: sums of neighbours go on, differences
 are kept as details of that scale. Every series here has one of three slow shapes, of
