@@ -19,6 +19,7 @@ from odalib.estimators._labels import (
 )
 from odalib.estimators._multiclass import BaseProbitClassifier
 from odalib.inference.ep.coupling import couple
+from odalib.inference.ep.sharpness import Sharpness
 
 ONE_HUNDRED_MARGINS = np.random.default_rng(0).normal(scale=3.0, size=(100, 6))
 
@@ -304,6 +305,19 @@ def test_many_rows_are_answered_as_one():
 def test_nothing_is_answered_before_a_fit():
     with pytest.raises(NotFittedError):
         Fixed().predict([[0.0, 0.0]])
+
+
+@pytest.mark.parametrize("power", [0.1, 30.0, 1e4, 1e6])
+def test_no_power_makes_all_probabilities_vanish(power):
+    """Classes that are close and always right are sharpened by thousands."""
+    decomposition = Decomposition(10, "ovo", Sharpness(np.log(power), 1.0))
+    margins = np.random.default_rng(0).uniform(-0.1, 0.1, size=(20, 45))
+    # Rates too small to be multiplied are coupled by their logarithms.
+    margins[-1, :2] = 37.0, -37.0
+    found = decomposition.probit_probabilities(margins)
+    expected = np.exp(decomposition.probit_log_probabilities(margins))
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
 
 
 def test_extreme_rows_among_others_are_coupled_by_their_logarithms():

@@ -37,6 +37,17 @@ def test_a_stream_that_starts_with_equal_rows_waits_for_others(factor):
     assert best >= model.score(X)
 
 
+def test_the_layout_of_rows_leaves_the_bits_of_a_stream():
+    """Calls of one row have both orders, and what they are put together in has one."""
+    X = np.repeat(BLOBS[:3000], 3, axis=1)
+    expected = ODAClusterer(6, random_state=0).partial_fit(X)
+    for cuts in ([1000], [*range(1, 100), 1000]):
+        model = ODAClusterer(6, random_state=0)
+        for part in np.split(X, cuts):
+            model.partial_fit(np.asfortranarray(part))
+        np.testing.assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
+
+
 @pytest.mark.parametrize("exponent", [-260, 260])
 def test_the_number_is_found_at_extreme_scales(exponent):
     """The square of a square would overflow, or vanish."""

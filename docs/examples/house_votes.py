@@ -16,6 +16,7 @@ import csv
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from odalib import IsingModel
@@ -45,6 +46,24 @@ def without_party(X):
     X = X.copy()
     X[:, PARTY] = np.nan
     return X
+
+
+def draw(names, test, asked, told):
+    """Draw how often each vote is told right, by the model and by the party's share."""
+    _, ax = plt.subplots(figsize=(8.0, 5.0), layout="constrained")
+    ways = list(told.items())[:3]
+    right = [
+        np.ma.array((said > 0.5) == (test == 1.0), mask=~asked).mean(axis=0)[1:]
+        for _, said in ways
+    ]
+    order = np.argsort(right[0])
+    marks = (("D", "#e0701a"), ("o", "#1b3a5c"), ("|", "#8a8a8a"))
+    for (name, _), shares, (marker, color) in zip(ways, right, marks, strict=True):
+        ax.plot(shares[order], range(len(order)), marker, color=color, label=name)
+    ax.set_yticks(range(len(order)), [names[1:][column] for column in order])
+    ax.grid(axis="y", linewidth=0.4)
+    ax.set_xlabel("share of hidden votes that are told right")
+    ax.legend(loc="lower right", fontsize=8)
 
 
 def main():
@@ -86,6 +105,8 @@ def main():
     print("democrat" if test[member, PARTY] else "republican")
     for column in np.flatnonzero(gaps[member]):
         print(f"{filled[column]:6.2f}  {names[column]}")
+    draw(names, test, asked, told)
+    plt.show()
 
 
 if __name__ == "__main__":

@@ -13,12 +13,14 @@ by the next level, only where it mixes digits::
 
 from time import perf_counter
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import FunctionTransformer
 
 from odalib import ODAClassifier
+from odalib.inspection import TreeDisplay
 
 SIDE = 8
 LEAVES = 100
@@ -64,6 +66,26 @@ def describe_levels(model, X, y):
         )
 
 
+def draw(model, image):
+    """Draw the tree, and what the codevectors that an image passes look like."""
+    figure = plt.figure(figsize=(9.5, 5.0), layout="constrained")
+    above, below = figure.subfigures(2, 1, height_ratios=(3, 2))
+    TreeDisplay.from_estimator(model, ax=above.subplots())
+    panels = below.subplots(1, len(SQUARES) + 1)
+    panels[0].imshow(image.reshape(SIDE, SIDE), cmap="gray_r")
+    panels[0].set_title("an image", fontsize=9)
+    tree = model.tree_
+    passed = model.decision_path(image[np.newaxis]).indices[1:]
+    for level, (node, n_squares) in enumerate(zip(passed, SQUARES, strict=True)):
+        place = node - np.flatnonzero(tree.level == level + 1)[0]
+        codevector = tree.codevectors[level][place].reshape(n_squares, n_squares)
+        panels[level + 1].imshow(codevector, cmap="gray_r")
+        title = f"{n_squares} by {n_squares}: class {tree.classes[level][place]}"
+        panels[level + 1].set_title(title, fontsize=9)
+    for ax in panels:
+        ax.set(xticks=[], yticks=[])
+
+
 def main():
     """Fit the pyramid and one level, and print how they do on held-out images."""
     X, y = load_digits(return_X_y=True)
@@ -88,6 +110,8 @@ def main():
     ):
         score = model.score(X_test, y_test)
         print(f"{name:8s}  {model.tree_.n_leaves:6d}  {score:8.3f}  {seconds:7.1f}")
+    draw(tree, X_test[0])
+    plt.show()
 
 
 if __name__ == "__main__":

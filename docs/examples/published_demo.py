@@ -15,10 +15,11 @@ import sys
 from pathlib import Path
 from time import perf_counter
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from odalib import ODAClassifier, Resolution
-from odalib.inspection import export_text
+from odalib.inspection import CodebookDisplay, TreeDisplay, export_text
 
 # The folder of this script; a gallery that runs it has no __file__.
 DATA = Path(sys.argv[0]).parent / "data" / "oda_gaussians.csv"
@@ -32,6 +33,18 @@ def read():
     table = np.loadtxt(DATA, delimiter=",", skiprows=1)
     is_test, labels, rows = table[:, 0] == 1, table[:, 1].astype(int), table[:, 2:]
     return (rows[~is_test], labels[~is_test]), (rows[is_test], labels[is_test])
+
+
+def draw(models, X, y):
+    """Draw the cells of the flat model amid the rows to test with, and the tree."""
+    _, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.4), layout="constrained")
+    CodebookDisplay.from_estimator(
+        models["flat, on the plane"], X, y, features=PLANE, ax=left
+    )
+    left.set(xlabel=NAMES[PLANE[0]], ylabel=NAMES[PLANE[1]])
+    left.set_title("flat: cells and classes, and rows to test with")
+    TreeDisplay.from_estimator(models["tree"], ax=right)
+    right.set_title("tree")
 
 
 def main():
@@ -60,6 +73,8 @@ def main():
         )
     print("\nThe tree:\n")
     print(export_text(models["tree"], feature_names=NAMES))
+    draw(models, X_test, y_test)
+    plt.show()
 
 
 if __name__ == "__main__":

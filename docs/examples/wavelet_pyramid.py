@@ -14,6 +14,7 @@ by the coarsest sums, and then, within each, the ripples by details of one scale
     python docs/examples/wavelet_pyramid.py
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
@@ -67,6 +68,27 @@ def details(series, width):
     return found[width]
 
 
+def show_clusters(X, kind, labels):
+    """Draw the mean series of each cluster, and the share of its largest kind."""
+    _, panels = plt.subplots(
+        len(labels),
+        6,
+        figsize=(9.5, 4.6),
+        sharex=True,
+        sharey=True,
+        layout="constrained",
+    )
+    for line, (name, found) in zip(panels, labels.items(), strict=True):
+        largest = [np.bincount(kind[found == cluster]).argmax() for cluster in range(6)]
+        for ax, cluster in zip(line, np.argsort(largest, kind="stable"), strict=True):
+            rows = found == cluster
+            ax.plot(X[rows][:20].T, color="#8a8a8a", linewidth=0.3)
+            ax.plot(X[rows].mean(axis=0), color="#e0701a")
+            share = (kind[rows] == largest[cluster]).mean()
+            ax.set_title(f"{share:.0%} of one kind", fontsize=8)
+        line[0].set_ylabel(name, fontsize=8)
+
+
 def main():
     """Print how well six clusters of each sort agree with the kinds of series."""
     X, kind = draw(np.random.default_rng(0))
@@ -83,13 +105,17 @@ def main():
 
     print(f"{N_SERIES} series of {N_TIMES} times, of six kinds.\n")
     print("six clusters of                  agreement with the kinds")
-    for name, model in models.items():
-        agreement = adjusted_rand_score(kind, model.fit_predict(X))
+    labels = {name: model.fit_predict(X) for name, model in models.items()}
+    for name, found in labels.items():
+        agreement = adjusted_rand_score(kind, found)
         print(f"{name:31s}  {agreement:24.2f}")
     print(
         "\nAgreement is the adjusted Rand score: 1 for the same groups, 0 for chance.\n"
         "The ripple has a period of four times, and shows in the details over these."
     )
+    shown = ("all times", "sums, then details over  4 times")
+    show_clusters(X, kind, {name: labels[name] for name in shown})
+    plt.show()
 
 
 if __name__ == "__main__":

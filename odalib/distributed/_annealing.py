@@ -62,7 +62,8 @@ class DistributedAnnealer:
         blocks = Blocks.of(X, y, sample_weight, self.client)
         _check_sizes(blocks)
         blocks, learnt = self._with_targets(estimator, blocks.usable(), y)
-        seed = check_random_state(estimator.random_state).randint(2**31)
+        # A generator goes on from fit to fit: of that which was given, not of a copy.
+        seed = check_random_state(self.estimator.random_state).randint(2**31)
         settings = estimator._settings(seed)
         n_jobs = effective_n_jobs(estimator.n_jobs)
         with single_threaded_blas():

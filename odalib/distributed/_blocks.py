@@ -210,7 +210,13 @@ class Blocks:
             pairs = zip(parts[::2], parts[1::2], strict=False)
             odd = parts[len(parts) - len(parts) % 2 :]
             parts = [combined(*pair) for pair in pairs] + odd
-        result = self.client.compute(parts[0], optimize_graph=False).result()
+        future = self.client.compute(parts[0], optimize_graph=False)
+        try:
+            result = future.result()
+        finally:
+            # The client keeps an error for as long as its future, and the error these
+            # blocks, which its traceback tells of.
+            future.release()
         self.tally.rounds += 1
         self._count_sent(n_bytes)
         n_results = 2 * len(self.futures) - 1

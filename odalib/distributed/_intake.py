@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odalib.distributed._extra import dask, dask_array, distributed
+from odalib.distributed._extra import Delayed, dask, dask_array, distributed
 from odalib.kernels.association import largest_size
 
 __all__ = [
     "Report",
+    "check_collection",
     "check_column_blocks",
     "check_reports",
     "collection_blocks",
@@ -25,6 +26,8 @@ def running_client(client):
     ------
     ValueError
         For no client, one that was closed, and an asynchronous one.
+    TypeError
+        For what is no client.
     """
     if client is None:
         try:
@@ -34,6 +37,10 @@ def running_client(client):
                 "There is no Dask client. Start one, such as distributed.Client("
                 "n_workers=2, threads_per_worker=1), or pass client=."
             ) from None
+    if not isinstance(client, distributed.Client):
+        raise TypeError(
+            f"client must be a distributed.Client or None, got {type(client).__name__}."
+        )
     if client.asynchronous:
         raise ValueError(
             "The Dask client is asynchronous; pass one made without asynchronous=True."
@@ -80,13 +87,38 @@ def _parts(name, collection):
         parts = collection.to_delayed(optimize_graph=False)
         # Of one column block, as rows are.
         return list(parts.ravel()), collection.chunks[0]
-    is_frame = hasattr(collection, "npartitions") and hasattr(collection, "dtypes")
-    if dask.is_dask_collection(collection) and is_frame:
-        return list(collection.to_delayed()), (np.nan,) * collection.npartitions
+    check_collection(
+        name,
+        collection,
+        "make one with dask.array.from_array, or give it to the estimators of odalib "
+        "itself",
+    )
+    if name == "X" and collection.ndim != 2:
+        raise ValueError("X must be of 2 dimensions, got a series; take a data frame.")
+    return list(collection.to_delayed()), (np.nan,) * collection.npartitions
+
+
+def check_collection(name, collection, remedy):
+    """Raise TypeError for anything but a Dask array, series or data frame.
+
+    Parameters
+    ----------
+    name : str
+    collection : object
+    remedy : str
+        What to do with what is in memory.
+    """
+    is_array = isinstance(collection, dask_array.Array)
+    # Attributes of delayed objects are whatever one asks for.
+    if is_array or (
+        dask.is_dask_collection(collection)
+        and not isinstance(collection, Delayed)
+        and hasattr(collection, "dtypes")
+    ):
+        return
     raise TypeError(
-        f"{name} must be a Dask array or data frame, got {type(collection).__name__}. "
-        "Make one with dask.array.from_array, or give rows in memory to the "
-        "estimators of odalib itself."
+        f"{name} must be a Dask array or data frame, got {type(collection).__name__}; "
+        f"{remedy} where it is in memory."
     )
 
 
@@ -146,10 +178,7 @@ def dtype_and_names(X):
     if isinstance(X, dask_array.Array):
         kinds, names = {"X": X.dtype}, None
     else:
-        kinds = dict(X.dtypes.items())
-        names = np.asarray(X.columns, dtype=object)
-        if not all(isinstance(name, str) for name in names):
-            names = None
+        kinds, names = dict(X.dtypes.items()), _names_of(X.columns)
     others = [
         name
         for name, dtype in kinds.items()
@@ -162,6 +191,20 @@ def dtype_and_names(X):
         )
     is_single = all(dtype == np.float32 for dtype in kinds.values())
     return np.dtype(np.float32 if is_single and kinds else np.float64), names
+
+
+def _names_of(columns):
+    """Names of the columns of a data frame as an array; None where they are no text."""
+    twice = columns[columns.duplicated()]
+    if len(twice):
+        raise ValueError(f"X has several columns of the name {twice[0]!r}; rename one.")
+    are_text = [isinstance(name, str) for name in columns]
+    if any(are_text) and not all(are_text):
+        raise TypeError(
+            "Some columns of X have names that are text and some have others, such as "
+            f"{columns[are_text.index(False)]!r}; make all of them text."
+        )
+    return np.asarray(columns, dtype=object) if all(are_text) else None
 
 
 def _block(rows, targets, weights, dtype, names):
@@ -213,21 +256,24 @@ class Report:
 def report(block):
     """Report of a block, as a list of one."""
     rows, targets, weights = block
+    n_features = rows.shape[1] if rows.ndim == 2 else 0
     problems = (
         *_shape_problems(rows, targets, weights),
         *_value_problems(rows, targets, weights),
     )
     if problems or rows.size == 0:
-        return [Report(*rows.shape, problems=problems)]
+        return [Report(len(rows), n_features, problems=problems)]
     n_weightless = int(np.count_nonzero(weights == 0.0))
     total, largest_target = float(weights.sum()), 0.0
     if targets is not None and targets.dtype.kind in "fiu":
         largest_target = float(np.abs(targets.astype(np.float64)).max())
     largest = float(largest_size(rows))
-    return [Report(*rows.shape, n_weightless, total, largest, largest_target)]
+    return [Report(len(rows), n_features, n_weightless, total, largest, largest_target)]
 
 
 def _shape_problems(rows, targets, weights):
+    if rows.ndim != 2:
+        yield f"X must be of 2 dimensions, got {rows.ndim}."
     for name, other in (("y", targets), ("sample_weight", weights)):
         if other is not None and len(other) != len(rows):
             yield (
@@ -252,10 +298,13 @@ def _has_values(targets):
     """Whether no target is missing or infinite."""
     if targets.dtype.kind == "f":
         return bool(np.isfinite(targets).all())
-    # What is missing differs from itself, or is None.
-    return targets.dtype.kind != "O" or all(
-        value is not None and value == value for value in targets.ravel()
-    )
+    return targets.dtype.kind != "O" or all(map(_is_there, targets.ravel()))
+
+
+def _is_there(value):
+    """Whether an object is a value: None, NaN and pandas.NA are none."""
+    is_same = value == value
+    return value is not None and isinstance(is_same, bool | np.bool_) and bool(is_same)
 
 
 def check_reports(reports):

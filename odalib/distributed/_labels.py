@@ -2,10 +2,31 @@
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from odalib.estimators._labels import encode, read_labels
 
-__all__ = ["codes_of", "join_labels", "labels_of"]
+__all__ = ["codes_of", "in_one_dimension", "join_labels", "labels_of"]
+
+
+def in_one_dimension(y):
+    """Give a collection of labels, of one column or one dimension, in the latter.
+
+    Raises
+    ------
+    ValueError
+        For several columns.
+
+    Warns
+    -----
+    DataConversionWarning
+        For one column, here and once: workers would, for every block.
+    """
+    # Of what is delayed any attribute is delayed.
+    if not isinstance(getattr(y, "ndim", None), int) or y.ndim != 2:
+        return y
+    column_or_1d(np.empty((0, y.shape[1])), warn=True)
+    return y.iloc[:, 0] if hasattr(y, "iloc") else y[:, 0]
 
 
 def labels_of(block, estimator):

@@ -1,9 +1,16 @@
 """Lazy predictions by blocks: a collection in, a collection out."""
 
+from copy import copy
+
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from odalib.distributed._extra import dask, dask_array
-from odalib.distributed._intake import check_column_blocks, dtype_and_names
+from odalib.distributed._intake import (
+    check_collection,
+    check_column_blocks,
+    dtype_and_names,
+)
 
 __all__ = ["predict", "predict_proba", "transform"]
 
@@ -15,9 +22,10 @@ def predict(estimator, X):
     ----------
     estimator : estimator
         Fitted, in memory; one that ``fit`` of a distributed estimator returned, or any
-        of odalib.
+        of odalib. Predictions are those of the estimator as it is at the call.
     X : dask array or data frame of shape (n_samples, n_features)
-        Chunk sizes may be unknown, and partitions empty.
+        Chunk sizes may be unknown, and partitions empty. Blocks may be sparse where
+        the estimator takes sparse rows.
 
     Returns
     -------
@@ -121,26 +129,27 @@ def transform(estimator, X):
 
 def _by_blocks(estimator, method, X):
     """Make a collection of what a method gives for every block."""
-    if not dask.is_dask_collection(X):
-        raise TypeError(
-            f"X must be a Dask array or data frame, got {type(X).__name__}; call "
-            f"{method} of the estimator itself for rows in memory."
-        )
+    check_collection("X", X, f"call {method} of the estimator itself")
+    check_is_fitted(estimator)
     if X.ndim != 2 or X.shape[1] != estimator.n_features_in_:
+        described = f"{X.ndim} dimensions" if X.ndim != 2 else f"{X.shape[1]} features"
         raise ValueError(
-            f"X has shape {X.shape}, and the estimator was fitted on "
+            f"X has {described}, and the estimator was fitted on "
             f"{estimator.n_features_in_} features."
         )
-    call = _Call(getattr(estimator, method), _one_row(X))
+    call = _Call(estimator, method, _one_row(X))
+    # A task of its own: inside those of the blocks it would travel with each.
+    held = dask.delayed(call, pure=True, traverse=False)
     if not isinstance(X, dask_array.Array):
-        delayed = [dask.delayed(call)(part) for part in X.to_delayed()]
-        return _concatenated(delayed, call.of_one)
+        called = dask.delayed(_called, pure=True)
+        return _concatenated([called(part, held) for part in X.to_delayed()], call.none)
     check_column_blocks("X", X)
     return X.map_blocks(
-        call,
-        meta=call.of_one[:0],
-        drop_axis=1 if call.of_one.ndim == 1 else None,
-        chunks=(X.chunks[0], *((size,) for size in call.of_one.shape[1:])),
+        _called,
+        call=held,
+        meta=call.none,
+        drop_axis=1 if call.none.ndim == 1 else None,
+        chunks=(X.chunks[0], *((size,) for size in call.none.shape[1:])),
     )
 
 
@@ -148,9 +157,7 @@ def _concatenated(parts, like):
     """Array of delayed blocks, of unknown lengths."""
     return dask_array.concatenate(
         [
-            dask_array.from_delayed(
-                part, shape=(np.nan, *like.shape[1:]), meta=like[:0]
-            )
+            dask_array.from_delayed(part, shape=(np.nan, *like.shape[1:]), meta=like)
             for part in parts
         ],
         allow_unknown_chunksizes=True,
@@ -158,27 +165,37 @@ def _concatenated(parts, like):
 
 
 def _one_row(X):
-    """Make a row like those of X, in the domain of every divergence."""
+    """Make a row like those of X, in the domain of every divergence; 1 is a spin."""
     dtype, _ = dtype_and_names(X)
-    row = np.full((1, X.shape[1]), 0.5, dtype=dtype)
+    row = np.ones((1, X.shape[1]), dtype=dtype)
     if isinstance(X, dask_array.Array):
         return row
     return type(X._meta)(row, columns=X.columns)
 
 
 class _Call:
-    """A method of an estimator for a block, which may be empty.
+    """A method of an estimator, as it is now, for a block, which may be empty.
 
     Attributes
     ----------
-    of_one : array
-        What the method gives for one row, which tells the dtype and the width of all.
+    estimator : estimator
+        Shares arrays with the one that was given; steps of a stream replace them.
+    method : str
+    none : array
+        What the method gives for no rows, which tells the dtype and the width of all.
     """
 
-    def __init__(self, method, row):
-        self.method = method
-        self.of_one = method(row)
+    def __init__(self, estimator, method, row):
+        self.estimator, self.method = copy(estimator), method
+        self.none = self._values(row)[:0]
+
+    def _values(self, rows):
+        return np.asarray(getattr(self.estimator, self.method)(rows))
 
     def __call__(self, block):
         """Give what the method gives for a block."""
-        return self.method(block) if len(block) else self.of_one[:0]
+        return self._values(block) if block.shape[0] else self.none
+
+
+def _called(block, call):
+    return call(block)

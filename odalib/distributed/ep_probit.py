@@ -4,6 +4,7 @@ from sklearn.base import clone
 
 from odalib.distributed._blocks import Blocks
 from odalib.distributed._ep_fit import learn_blocks
+from odalib.distributed._labels import in_one_dimension
 from odalib.estimators._sklearn import validate_parameters
 from odalib.estimators.ep_probit import EPProbitClassifier as InMemoryClassifier
 
@@ -42,6 +43,10 @@ default=1.0
     ----------
     estimator : odalib.EPProbitClassifier
         Unfitted, with the parameters that were given; a fit leaves it as it is.
+    n_rounds_ : int
+        Rounds of the last fit: results that the client waited for.
+    bytes_moved_ : int
+        Bytes that they moved at the most, as those of `ODAClusterer`.
 
     See Also
     --------
@@ -138,5 +143,8 @@ default=1.0
                 "once; of rows on several workers it can be 'parallel' (or 'auto', "
                 "which is the same here)."
             )
-        learn_blocks(model, Blocks.of(X, y, sample_weight, self.client).usable())
+        y = in_one_dimension(y)
+        blocks = Blocks.of(X, y, sample_weight, self.client).usable()
+        learn_blocks(model, blocks)
+        self.n_rounds_, self.bytes_moved_ = blocks.rounds, blocks.bytes_moved
         return model

@@ -6,7 +6,12 @@ import numpy as np
 
 from odalib.distributed._annealing import DistributedAnnealer
 from odalib.distributed._ground import added, distant_ground
-from odalib.distributed._labels import codes_of, join_labels, labels_of
+from odalib.distributed._labels import (
+    codes_of,
+    in_one_dimension,
+    join_labels,
+    labels_of,
+)
 from odalib.estimators._labels import classes_of, read_labels
 from odalib.estimators._metric import check_metric
 from odalib.estimators.oda_classifier import ODAClassifier as InMemoryClassifier
@@ -105,7 +110,7 @@ class ODAClassifier(DistributedAnnealer):
         ConvergenceWarning
             As `odalib.ODAClassifier.fit` does.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, in_one_dimension(y), sample_weight)
 
     def _with_targets(self, estimator, blocks, y):
         """Blocks with the codes of classes, and weights by class."""

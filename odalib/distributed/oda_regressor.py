@@ -10,7 +10,6 @@ from odalib.distributed._ground import DistantRows, added, distant_ground
 from odalib.estimators._metric import check_metric
 from odalib.estimators.oda_regressor import ODARegressor as InMemoryRegressor
 from odalib.inference.annealing.batch import Batch
-from odalib.inference.annealing.bregman import check_range
 from odalib.inference.annealing.local.moments import as_held_out, mean_divergence
 from odalib.inference.annealing.local.regression import errors_of, sums_of
 from odalib.inference.annealing.rows import RowBlocks
@@ -118,8 +117,7 @@ class ODARegressor(DistributedAnnealer):
         if y is None:
             estimator._read_targets(None)
         check_metric(estimator, np.empty((0, blocks.n_features)))
-        blocks = blocks.remade(_read)
-        check_range(np.array([[blocks.largest_target]]), "y")
+        blocks = blocks.remade(_read, estimator)
         return blocks, {"_one_target": y.ndim == 1}
 
     def _ground(self, blocks, settings, n_jobs):
@@ -145,10 +143,10 @@ class ODARegressor(DistributedAnnealer):
         return solution.codebook, replace(cells, errors=errors), None
 
 
-def _read(block):
+def _read(block, estimator):
     """Block whose targets are numbers, one column each."""
     rows, targets, weights = block
-    targets = np.asarray(targets, dtype=np.float64)
+    targets = estimator._read_targets(targets)
     return rows, targets.reshape(len(targets), -1), weights
 
 

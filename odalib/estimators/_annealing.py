@@ -2,11 +2,13 @@
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from operator import attrgetter
 from typing import ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
@@ -232,7 +234,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
             if self.resolutions is not None:
                 # Before they wait in a queue, where they could no more be refused.
                 state.check(batch.rows)
-            state = state.learn(_usable(batch))
+            state = state.learn(_row_by_row(_usable(batch)))
             learnt |= self._after(state, batch, in_stream=True)
         vars(self).update(
             learnt, _state=state, _parameters=parameters, _followed=followed
@@ -415,6 +417,13 @@ def _usable(batch):
     check_weighted_squares(batch.rows, batch.weights)
     kept = batch.weights > 0
     return batch if kept.all() else batch[kept]
+
+
+def _row_by_row(batch):
+    """Rows one after another in memory; sums of others go by how calls cut them."""
+    if sp.issparse(batch.rows) or batch.rows.flags.c_contiguous:
+        return batch
+    return replace(batch, rows=np.ascontiguousarray(batch.rows))
 
 
 def _check_kind(name, value, kind, description):

@@ -149,10 +149,14 @@ class Decomposition:
         if self.n_classes == 2:
             return np.hstack(both_sides(margins))
         coupled, rarest = couple_margins(margins)
+        steep = np.flatnonzero(rarest < least_plain_rate(self.n_classes))
+        # What products of such rates left, perhaps no numbers, is not looked at.
+        coupled[steep] = 1.0
         if self.sharpness != NOT_SHARPENED:
+            # Over the largest, which no power makes vanish.
+            coupled /= coupled.max(axis=1, keepdims=True)
             coupled **= self.sharpness.power
             coupled /= coupled.sum(axis=1, keepdims=True)
-        steep = np.flatnonzero(rarest < least_plain_rate(self.n_classes))
         if len(steep):
             coupled[steep] = np.exp(self.probit_log_probabilities(margins[steep]))
         return coupled

@@ -1,5 +1,6 @@
 """A plane of two features through the rows, and the cells of codevectors in it."""
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,7 +107,8 @@ class CodebookPanel:
             classes = np.searchsorted(estimator.classes_, tree.classes[-1])
             # Infinite for an only class, which matplotlib would leave out.
             largest = np.finfo(float).max
-            regions = np.minimum(_leads(-estimator.predict_log_proba(rows).T), largest)
+            away = -_without_names(estimator).predict_log_proba(rows).T
+            regions = np.minimum(_leads(away), largest)
         return cls(
             title,
             tree.points[-1][:, plane.columns],
@@ -115,6 +117,13 @@ class CodebookPanel:
             plane.as_grid(_cell_margins(estimator, rows)),
             plane.as_grid(regions),
         )
+
+
+def _without_names(estimator):
+    """Estimator that takes points of the plane, whose columns have no names."""
+    nameless = copy(estimator)
+    vars(nameless).pop("feature_names_in_", None)
+    return nameless
 
 
 def _cell_margins(estimator, rows):

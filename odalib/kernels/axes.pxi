@@ -21,16 +21,17 @@ def scaled_means(const double[:, ::1] sums, const double[::1] weight):
     return vectors, scale
 
 
-def unit_axes(const double[:, ::1] vectors, const double[:, ::1] curvature, scale):
-    """As `reference.axes.unit_axes`."""
+def unit_axes(const double[:, ::1] vectors, curvature, scale):
+    """As `reference.axes.unit_axes`; Hessians leave products in any order."""
     cdef Py_ssize_t K = vectors.shape[0], d = vectors.shape[1]
     check_shape("curvature", np.shape(curvature), (K, d))
+    cdef const double[:, ::1] products = np.ascontiguousarray(curvature)
     check_shape("scale", np.shape(scale), (K,))
     directions, critical = np.empty((K, d)), np.array(scale)
     cdef double[:, ::1] directions_view = directions
     cdef double[::1] critical_view = critical
     if K and d:
         with nogil:
-            odalib_unit_axes(&vectors[0, 0], &curvature[0, 0], &directions_view[0, 0],
+            odalib_unit_axes(&vectors[0, 0], &products[0, 0], &directions_view[0, 0],
                              &critical_view[0], K, d)
     return directions, critical

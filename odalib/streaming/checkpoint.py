@@ -29,7 +29,7 @@ class Checkpoint:
     Attributes
     ----------
     description : dict of str to tuple
-        Of the estimator before it learnt; see `describe`.
+        Of the estimator before it learnt and of the call; see `describe`.
     estimator : estimator
     n_batches, n_samples : int
         Batches and rows learnt.
@@ -126,7 +126,8 @@ def describe(estimator):
     Returns
     -------
     dict of str to tuple of (str, str)
-        By name a hash and a text; the type has the empty name.
+        By name a hash, the same in every process, and a text, which may hold
+        addresses; the type has the empty name.
     """
     kind = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
     described = {"": (kind, kind)}
@@ -153,7 +154,10 @@ def differences(kept, given):
     if kept[""] != given[""]:
         return [f"it is of a {kept[''][1]}, this is a {given[''][1]}"]
     names = sorted({*kept, *given})
-    changed = [name for name in names if kept.get(name) != given.get(name)]
+    none = (None, "absent")
+    changed = [
+        name for name in names if kept.get(name, none)[0] != given.get(name, none)[0]
+    ]
     # What holds parts differs with them: the parts say more.
     inner = [
         name
@@ -162,7 +166,6 @@ def differences(kept, given):
     ]
     if inner != ["steps"]:
         inner = [name for name in inner if name != "steps"] or inner
-    none = (None, "absent")
     return [
         f"{name} was {kept.get(name, none)[1]}, is {given.get(name, none)[1]}"
         for name in inner

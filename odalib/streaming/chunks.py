@@ -50,8 +50,9 @@ def is_arrow(item):
 
 def is_frame(item):
     """Whether an object is a data frame of pandas or polars."""
-    return hasattr(item, "columns") and (
-        hasattr(item, "iloc") or hasattr(item, "get_column")
+    # Columns last: a lazy frame, which is none, warns where it is asked for them.
+    return (hasattr(item, "iloc") or hasattr(item, "get_column")) and hasattr(
+        item, "columns"
     )
 
 

@@ -12,7 +12,7 @@ from odalib.streaming.checkpoint import (
     differences,
 )
 from odalib.streaming.chunks import Columns
-from odalib.streaming.prequential import as_scores
+from odalib.streaming.prequential import as_scores, by_name
 from odalib.streaming.progress import progress_bar
 from odalib.streaming.result import Records, StreamResult
 from odalib.streaming.sources import open_source
@@ -97,7 +97,8 @@ def fit_stream(
         For an estimator without ``partial_fit``, and for what is no stream.
     ValueError
         For a stream without rows, chunks with other columns than the first, a
-        checkpoint of another estimator, other parameters, other scores or another
+        checkpoint of another estimator, other parameters, another call (``target``,
+        ``sample_weight``, ``classes``, ``batch_size``, ``scoring``) or another
         stream, and whatever the estimator refuses. The estimator keeps what it had
         learnt before that chunk, and the last checkpoint stays.
     ImportError
@@ -137,7 +138,17 @@ def fit_stream(
     if not isinstance(every, Integral) or every < 1:
         raise ValueError(f"every={every!r} must be a number of chunks, at least 1.")
     source = open_source(batches, target, sample_weight, batch_size)
-    run = StreamFit(estimator, classes, Records(as_scores(scoring)), checkpoint)
+    scorers = by_name(scoring)
+    run = StreamFit(estimator, classes, Records(as_scores(scorers)), checkpoint)
+    run.note(
+        columns=source.named,
+        classes=None if classes is None else np.asarray(classes, dtype=object).tolist(),
+        batch_size=None if batch_size is None else int(batch_size),
+        scoring={
+            name: scorer if isinstance(scorer, str) else type(scorer).__qualname__
+            for name, scorer in scorers.items()
+        },
+    )
     chunks = run.resume(source)
     n_resumed = run.n_batches
     with progress_bar(progress, source, run.n_samples) as bar:
@@ -180,6 +191,12 @@ class StreamFit:
         self._known = {} if classes is None else {"classes": classes}
         self._file = None if path is None else CheckpointFile(path)
         self._description = None if path is None else describe(estimator)
+
+    def note(self, **words):
+        """Note what the call was told, which a checkpoint has to agree with."""
+        if self._file is not None:
+            texts = {f"fit_stream({name})": repr(it) for name, it in words.items()}
+            self._description |= {name: (it, it) for name, it in texts.items()}
 
     def resume(self, source):
         """Take over the checkpoint, where there is one; return the chunks after it."""
@@ -248,10 +265,6 @@ class StreamFit:
 
     def _check_same(self, kept):
         found = differences(kept.description, self._description)
-        if list(kept.figures) != list(self.records.figures):
-            found.append(
-                f"scoring was {list(kept.figures)}, is {list(self.records.figures)}"
-            )
         if found:
             raise ValueError(
                 f"The checkpoint {self._file.path} does not belong to this fit: "

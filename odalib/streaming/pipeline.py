@@ -160,7 +160,9 @@ class StreamingPipeline(DocumentationLink, Pipeline):
         part = super().__getitem__(ind)
         if isinstance(ind, slice):
             names = {name for name, _ in part.steps}
-            part.frozen = [name for name in self.frozen if name in names]
+            part.frozen = type(self.frozen)(
+                name for name in self.frozen if name in names
+            )
         return part
 
     def get_metadata_routing(self):

@@ -16,7 +16,7 @@ from sklearn.metrics import get_scorer
 
 from odalib.estimators._sklearn import takes_sample_weight
 
-__all__ = ["as_scores"]
+__all__ = ["as_scores", "by_name"]
 
 
 def as_scores(scoring):
@@ -33,6 +33,11 @@ def as_scores(scoring):
         Each has ``measure(estimator, chunk)``, an array of figures of a batch, and
         ``value(figures)``, the scores of several batches after each other.
     """
+    return {name: _as_score(scorer) for name, scorer in by_name(scoring).items()}
+
+
+def by_name(scoring):
+    """Name the scorers that a user gives, as a dict of str to str or callable."""
     if scoring is None:
         return {}
     if isinstance(scoring, str):
@@ -41,7 +46,7 @@ def as_scores(scoring):
         scoring = {"score": scoring}
     if not isinstance(scoring, dict):
         scoring = {name: name for name in scoring}
-    return {name: _as_score(scorer) for name, scorer in scoring.items()}
+    return scoring
 
 
 def _as_score(scorer):

@@ -1,6 +1,7 @@
 """Where the chunks of a stream come from, and how those learnt already are skipped."""
 
 from itertools import chain, islice
+from numbers import Integral
 from pathlib import PurePath
 
 from odalib.streaming.chunks import as_chunk, is_arrow, is_frame, n_rows
@@ -24,16 +25,22 @@ def open_source(batches, target, sample_weight, batch_size):
     -------
     source
         Has ``chunks(n_batches, n_samples)``, which skips so many batches of so many
-        rows and returns an iterator of the chunks that follow, and ``n_samples``, a
-        number or None.
+        rows and returns an iterator of the chunks that follow; ``n_samples``, a
+        number or None; and ``named``, the columns of targets and of weights.
     """
     if isinstance(batches, str | bytes | PurePath):
         raise TypeError(
             f"batches is {batches!r}, not a stream: open it with pandas.read_csv("
             "chunksize=...), pyarrow.dataset.dataset(...) or numpy.load(mmap_mode='r')."
         )
-    if batch_size is not None and batch_size < 1:
-        raise ValueError(f"batch_size={batch_size} must be at least 1.")
+    if batch_size is not None and (
+        isinstance(batch_size, bool)
+        or not isinstance(batch_size, Integral)
+        or batch_size < 1
+    ):
+        raise ValueError(
+            f"batch_size={batch_size!r} must be a number of rows, at least 1."
+        )
     if _is_lazy(batches):
         _check_uncut(batches, batch_size)
         return DaskBlocks(batches, target, sample_weight)
@@ -63,7 +70,7 @@ class SlicedRows:
         self.n_samples = int(X.shape[0])
         self._batch_size = batch_size
         self._whole = X
-        self._named, self._beside = _sorted_out(target, sample_weight)
+        self.named, self._beside = _sorted_out(target, sample_weight)
         for name, part in zip(("target", "sample_weight"), self._beside, strict=True):
             if part is not None and len(part) != self.n_samples:
                 raise ValueError(
@@ -78,7 +85,7 @@ class SlicedRows:
     def _from(self, n_samples):
         for start in range(n_samples, self.n_samples, self._batch_size):
             rows = slice(start, start + self._batch_size)
-            chunk = as_chunk(_rows_of(self._whole, rows), *self._named)
+            chunk = as_chunk(_rows_of(self._whole, rows), *self.named)
             yield chunk.beside(
                 *(
                     None if part is None else _rows_of(part, rows)
@@ -93,7 +100,7 @@ class DaskBlocks:
     n_samples = None
 
     def __init__(self, X, target, sample_weight):
-        self._named, self._beside = _sorted_out(target, sample_weight)
+        self.named, self._beside = _sorted_out(target, sample_weight)
         self._whole = X
         for name, part in zip(("target", "sample_weight"), self._beside, strict=True):
             if part is None:
@@ -122,7 +129,7 @@ class DaskBlocks:
         X, *beside = compute(
             *(None if part is None else part.partitions[place] for part in parts)
         )
-        return as_chunk(X, *self._named).beside(*beside)
+        return as_chunk(X, *self.named).beside(*beside)
 
 
 class Parts:
@@ -138,7 +145,7 @@ class Parts:
 
     def __init__(self, parts, target, sample_weight):
         self._parts = parts
-        self._named = target, sample_weight
+        self.named = [target, sample_weight]
 
     @property
     def n_samples(self):
@@ -162,7 +169,7 @@ class Parts:
                 left -= next(begun).num_rows
             _check_boundary(left)
         rest = (batch for _, read in parts for batch in read())
-        return (as_chunk(batch, *self._named) for batch in chain(begun, rest))
+        return (as_chunk(batch, *self.named) for batch in chain(begun, rest))
 
 
 class GivenChunks:
@@ -172,7 +179,7 @@ class GivenChunks:
 
     def __init__(self, batches, target, sample_weight):
         self._batches = batches
-        self._named = target, sample_weight
+        self.named = [target, sample_weight]
 
     def chunks(self, n_batches, n_samples):
         """Return the chunks after the first ``n_batches``."""
@@ -187,7 +194,7 @@ class GivenChunks:
                 f"but the stream begins with {sum(skipped)} rows in {len(skipped)}. "
                 "Give the same stream from its beginning, or remove the checkpoint."
             )
-        return (as_chunk(item, *self._named) for item in items)
+        return (as_chunk(item, *self.named) for item in items)
 
 
 def arrow_parts(batches, batch_size):

@@ -120,6 +120,7 @@ def kept_on_failure(steps):
     """Restore what steps had learnt where the block fails.
 
     Their states are copied beforehand: a ``partial_fit`` may write into its arrays.
+    So are those of estimators among their parameters, as of pipelines in pipelines.
     The last step is left out where it comes from odalib, whose estimators stay as
     they were when they refuse a call, and which may have learnt much.
 
@@ -130,14 +131,26 @@ def kept_on_failure(steps):
     """
     *_, last = steps
     guarded = steps[:-1] if _keeps_itself(last) else steps
-    before = [(step, deepcopy(vars(step))) for step in guarded if not is_absent(step)]
+    parts = [part for step in guarded for part in _with_parts(step)]
+    # In copies they stand for themselves, so that what is restored holds the same ones.
+    same = {id(part): part for part in parts}
+    before = [(part, deepcopy(vars(part), same)) for part in parts]
     try:
         yield
     except BaseException:
-        for step, state in before:
-            vars(step).clear()
-            vars(step).update(state)
+        for part, state in before:
+            vars(part).clear()
+            vars(part).update(state)
         raise
+
+
+def _with_parts(step):
+    """List a step and the estimators among its parameters; none where it is absent."""
+    if is_absent(step):
+        return []
+    inner = step.get_params().values() if hasattr(step, "get_params") else ()
+    are_parts = (part for part in inner if hasattr(part, "get_params"))
+    return [step, *(part for part in are_parts if not isinstance(part, type))]
 
 
 def _keeps_itself(step):

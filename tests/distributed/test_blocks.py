@@ -1,16 +1,20 @@
 """Blocks of rows on workers: intake, checks and rounds."""
 
+import gc
 import os
 import signal
+import time
 from functools import reduce
 from operator import add
 
 import dask.array as da
+import dask.bag as db
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from dask import delayed
 from distributed import Client
 
 from odalib.distributed._blocks import PIECE_BYTES, Blocks
@@ -48,6 +52,10 @@ def nested(first, second):
 
 def letter(block):
     return "abcdefg"[int(block[0][0, 0])]
+
+
+def absent(block):
+    return block.absent
 
 
 def size_of(block, *broadcast):
@@ -172,6 +180,7 @@ def test_states_outlive_a_worker(processes):
 
 
 FRAMED = dd.from_pandas(FRAME.assign(text="x"), npartitions=2)
+GAPS = pd.DataFrame({"label": np.where(np.arange(60) == 33, None, LABELS)})
 SPOILT = {
     "rows": np.where(np.arange(60) == 33, np.nan, ROWS.T).T,
     "targets": np.where(np.arange(60) == 33, np.inf, WEIGHTS),
@@ -214,6 +223,29 @@ BAD = {
         ValueError,
         "Block 1: y contains NaN",
     ),
+    "missing text": (
+        (dd.from_pandas(FRAME, npartitions=3), dd.from_pandas(GAPS, npartitions=3)),
+        ValueError,
+        "Block 1: y contains NaN",
+    ),
+    "series": ((FRAMED["a"],), ValueError, "got a series"),
+    "bag": ((db.from_sequence([1, 2]),), TypeError, "got Bag"),
+    "delayed": ((delayed(ROWS),), TypeError, "got DelayedLeaf"),
+    "name of two columns": (
+        (dd.from_pandas(FRAME.set_axis(["a", "b", "a"], axis=1), npartitions=2),),
+        ValueError,
+        "several columns of the name 'a'",
+    ),
+    "names of two kinds": (
+        (dd.from_pandas(FRAME.set_axis(["a", "b", 3], axis=1), npartitions=2),),
+        TypeError,
+        "such as 3; make all of them text",
+    ),
+    "blocks of other dimensions": (
+        (ARRAY.map_blocks(lambda block: block[:, 0], meta=ROWS[:0]),),
+        ValueError,
+        "Block 0: X must be of 2 dimensions, got 1",
+    ),
     "negative weights": (
         (ARRAY, None, cut(SPOILT["weights"])),
         ValueError,
@@ -243,6 +275,27 @@ def test_partition_of_other_columns_is_named(threads):
     )
     with pytest.raises(ValueError, match=r"'d'.*announces.*'c'"):
         Blocks.of(frame, client=threads)
+
+
+def test_an_error_on_a_worker_leaves_nothing_on_the_cluster(threads):
+    """Its traceback tells of the blocks, and the client keeps no error without end."""
+    blocks = Blocks.of(ARRAY, client=threads)
+    assert threads.futures
+    with pytest.raises(AttributeError, match="absent"):
+        blocks.reduce(absent, combine=add)
+    del blocks
+    # The client lets go of what it has cancelled in a thread of its own.
+    for _ in range(100):
+        gc.collect()
+        if not threads.futures:
+            break
+        time.sleep(0.01)
+    assert not threads.futures
+
+
+def test_what_is_no_client_is_named():
+    with pytest.raises(TypeError, match=r"must be a distributed.Client.*got str"):
+        Blocks.of(ARRAY, client="tcp://127.0.0.1:8786")
 
 
 def test_no_client():

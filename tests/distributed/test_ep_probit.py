@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from distributed import Client
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 import odalib
 from odalib.distributed import EPProbitClassifier
@@ -112,6 +112,21 @@ def test_failure_to_converge_is_told_of_the_line_that_called(client):
     with pytest.warns(ConvergenceWarning, match="after 1 iterations") as caught:
         EPProbitClassifier(max_iter=1).fit(*arrays(2, X, Y))
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("is_frame", [False, True])
+def test_labels_of_one_column_are_warned_of_once(client, is_frame):
+    rows, column = arrays(2, X, Y[:, np.newaxis])
+    if is_frame:
+        column = column.to_dask_dataframe(columns=["label"])
+    estimator = EPProbitClassifier(**NARROW)
+    with pytest.warns(DataConversionWarning) as caught:
+        model = estimator.fit(rows, column)
+    assert len(caught) == 1
+    assert_same(model, odalib.EPProbitClassifier(**NARROW).fit(X, Y))
+    assert estimator.n_rounds_ > 5
+    # Three results of a round of two blocks, each of a Gaussian at the least.
+    assert estimator.bytes_moved_ > 3 * 8 * 5 * 5 * model.n_iter_.max()
 
 
 @pytest.mark.parametrize(

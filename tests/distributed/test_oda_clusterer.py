@@ -14,11 +14,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import odalib
-from odalib.distributed import ODAClusterer, predict, predict_proba, transform
+from odalib.distributed import ODAClusterer, predict
 from odalib.distributed._blocks import Blocks
 from odalib.inference.annealing.fit import SAMPLE_SIZE
 
-N_ROWS = 12_000
+N_ROWS = 10_200
 RANDOM = np.random.default_rng(0)
 CENTRES = 4.0 * RANDOM.standard_normal((12, 4))
 ROWS = CENTRES[RANDOM.integers(12, size=N_ROWS)] + RANDOM.standard_normal((N_ROWS, 4))
@@ -190,33 +190,16 @@ def test_what_is_returned_is_in_memory_and_goes_on(threads):
     clone(model).fit(ROWS[:500])
 
 
-def test_lazy_predictions_are_those_of_the_estimator(threads):
-    model = odalib.ODAClusterer(5, random_state=0).fit(ROWS[:900])
-    rows = cut(ROWS[:1000])
-    for lazy, method in (
-        (predict, model.predict),
-        (predict_proba, model.predict_proba),
-        (transform, model.transform),
-    ):
-        found, expected = lazy(model, rows), method(ROWS[:1000])
-        assert isinstance(found, da.Array)
-        assert found.chunks[0] == rows.chunks[0]
-        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-        np.testing.assert_array_equal(found.compute(scheduler="synchronous"), expected)
-        unknown = lazy(model, rows[rows[:, 0] > 4.0])
+def test_a_generator_goes_on_from_fit_to_fit(threads):
+    generators = np.random.RandomState(0), np.random.RandomState(0)
+    estimator = ODAClusterer(5, random_state=generators[0], client=threads)
+    expected = odalib.ODAClusterer(5, random_state=generators[1])
+    for _ in range(2):
         np.testing.assert_array_equal(
-            unknown.compute(scheduler="synchronous"), expected[ROWS[:1000, 0] > 4.0]
+            estimator.fit(cut(ROWS[:300])).cluster_centers_,
+            expected.fit(ROWS[:300]).cluster_centers_,
         )
-
-
-def test_lazy_predictions_refuse_what_they_cannot_serve():
-    model = odalib.ODAClusterer(5, random_state=0).fit(ROWS[:900])
-    with pytest.raises(TypeError, match=r"got ndarray; call predict of the"):
-        predict(model, ROWS)
-    with pytest.raises(ValueError, match="fitted on 4 features"):
-        predict(model, cut(ROWS[:, :3]))
-    with pytest.raises(ValueError, match="2 blocks of columns"):
-        predict(model, da.from_array(ROWS, chunks=(100, 2)))
+    assert generators[0].randint(2**31) == generators[1].randint(2**31)
 
 
 def test_bad_parameters_are_refused_before_rows_are_read(threads):

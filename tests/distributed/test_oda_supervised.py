@@ -13,7 +13,7 @@ import odalib
 from odalib.distributed import ODAClassifier, ODARegressor, predict, predict_proba
 
 # More than anneal, no more than local models are tuned on.
-N_ROWS = 12_000
+N_ROWS = 10_200
 RANDOM = np.random.default_rng(0)
 ROWS = RANDOM.standard_normal((N_ROWS, 3))
 LABELS = np.array(["no", "yes", "ever"])[
@@ -148,5 +148,8 @@ def test_bad_targets_are_refused(threads):
         )
     with pytest.raises(ValueError, match=r"y holds values .* squares overflow"):
         ODARegressor(client=threads).fit(rows, cut(1e200 * TARGETS))
+    for targets in (TARGETS + 1j, LABELS):
+        with pytest.raises(ValueError, match="y must be finite numbers"):
+            ODARegressor(client=threads).fit(rows, cut(targets))
     with pytest.raises(ValueError, match="taught in memory only"):
         ODARegressor(local_model=SGDRegressor(), client=threads).fit(rows, cut(TARGETS))

@@ -265,3 +265,14 @@ def test_two_of_more_features_are_to_be_named():
 def test_refuses_levels_that_are_not_on_the_path(classifier, options, message):
     with pytest.raises(ValueError, match=message):
         CodebookDisplay.from_path(classifier, **options)
+
+
+@pytest.mark.parametrize(
+    "draw", [CodebookDisplay.from_estimator, CodebookDisplay.from_path]
+)
+def test_a_classifier_of_a_data_frame_is_drawn_without_a_warning(draw):
+    data = load_iris(as_frame=True)
+    petals = data.data.iloc[:, 2:]
+    model = ODAClassifier(6, random_state=0).fit(petals, data.target)
+    draw(model)
+    assert list(model.feature_names_in_) == list(petals.columns)

@@ -62,6 +62,21 @@ def test_axes_in_any_layout(layout):
 
 
 @pytest.mark.parametrize(
+    "layout", [np.asfortranarray, lambda x: np.repeat(x, 2, axis=0)[::2]]
+)
+def test_products_of_hessians_come_in_any_layout(layout):
+    """A divergence of the user may well give ``(P V')'``."""
+    random = np.random.default_rng(0)
+    vectors, scale = random.normal(size=(5, 3)), random.uniform(size=5)
+    curvature = layout(random.uniform(0.5, 2.0, size=3) * vectors)
+    assert not curvature.flags.c_contiguous
+    found = serving.unit_axes(vectors, curvature, scale)
+    expected = reference.unit_axes(vectors, curvature, scale)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
     ("function", "shapes"),
     [
         ("scaled_means", [(4, 2), (3,)]),

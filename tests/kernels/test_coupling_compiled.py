@@ -111,6 +111,26 @@ def test_the_losses_of_a_sure_winner_are_the_bound():
         assert winners == [expected]
 
 
+def test_losses_stay_below_one_by_the_slack():
+    """Four rivals at z = 0.9: 5 Phi(-0.9) = 0.920."""
+    means = np.zeros((10, 1))
+    means[:4] = -0.9
+    for slack, expected in ((0.07, 0), (0.09, -1)):
+        winners, _ = serving.sure_winners(np.ones((1, 1)), means, np.zeros(10), slack)
+        assert winners == [expected]
+
+
+def test_the_feature_that_is_one_has_its_share_of_the_variance():
+    """At x = 0, where all is the intercept's, as above."""
+    for z, expected in ((0.85, 0), (0.83, -1)):
+        means = np.zeros((10, 2))
+        means[:4, 1] = -z * np.sqrt(1.5)
+        winners, _ = serving.sure_winners(
+            np.zeros((1, 1)), means, np.full(10, 0.5), 0.0
+        )
+        assert winners == [expected]
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_losses_are_bounded(sign):
     z = np.linspace(0.0, 10.0, 20_001)

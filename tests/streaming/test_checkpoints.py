@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.decomposition import IncrementalPCA
 from sklearn.linear_model import SGDClassifier
@@ -17,8 +18,9 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import odalib
 from odalib import ADFProbitClassifier, ODAClassifier
 from odalib.streaming import fit_stream, make_streaming_pipeline
+from odalib.streaming.checkpoint import describe, differences
 from tests.conformance.comparing import assert_same_bits
-from tests.streaming.streams import CHUNK, N_SAMPLES, X, Y, chunks
+from tests.streaming.streams import CHUNK, COLUMNS, N_SAMPLES, X, Y, chunks
 
 OPTIONS = {"classes": [0, 1], "scoring": ["neg_log_loss", "accuracy"], "every": 3}
 
@@ -113,10 +115,12 @@ def test_scores_take_little_of_a_checkpoint(path):
 
 
 def test_arrays_go_on_from_the_row(path, whole):
-    interrupted(path, 7)
-    result = fit_stream(
-        pipeline(), X, target=Y, batch_size=CHUNK, checkpoint=path, **OPTIONS
-    )
+    def fit(stop):
+        options = {"batch_size": CHUNK, "checkpoint": path, **OPTIONS}
+        return fit_stream(pipeline(), X[:stop], target=Y[:stop], **options)
+
+    fit(6 * CHUNK)
+    result = fit(N_SAMPLES)
     assert result.n_resumed == 6
     assert_same_fit(result, whole)
 
@@ -175,7 +179,13 @@ def test_two_torn_files_are_refused_and_left(path):
         (pipeline()[1:], {}, "standardscaler.* absent"),
         (pipeline(forgetting=0.99), {}, "forgetting was 1.0, is 0.99"),
         (pipeline().set_params(frozen=["incrementalpca"]), {}, "frozen was"),
-        (pipeline(), {"scoring": "accuracy"}, "scoring was .*, is \\['accuracy'\\]"),
+        (pipeline(), {"scoring": "accuracy"}, "scoring. was .*, is {'accuracy': 'acc"),
+        (
+            pipeline(),
+            {"scoring": {"neg_log_loss": "accuracy", "accuracy": "accuracy"}},
+            "'neg_log_loss': 'neg_log_loss'.*, is {'neg_log_loss': 'accuracy'",
+        ),
+        (pipeline(), {"classes": [0, 1, 2]}, "classes. was .0, 1., is .0, 1, 2."),
     ],
 )
 def test_the_checkpoint_of_another_fit_is_refused(given, options, match, path):
@@ -196,6 +206,33 @@ def test_arrays_among_parameters_are_compared_by_their_values(path):
     fit_stream(model([1.0, 2.0, 3.0]), chunks(), **known)
     with pytest.raises(ValueError, match="prior_variance was"):
         fit_stream(model([1.0, 2.0, 4.0]), chunks(), **known)
+
+
+@pytest.mark.parametrize(
+    "options, match",
+    [
+        ({"target": "other"}, "columns. was .'y', None., is .'other', None."),
+        ({"sample_weight": "other"}, "columns. was"),
+        ({"batch_size": 2 * CHUNK}, "batch_size. was 100, is 200"),
+    ],
+)
+def test_other_columns_or_sizes_of_chunks_are_refused(options, match, path):
+    frame = pd.DataFrame(X, columns=COLUMNS).assign(y=Y, other=1 - Y)
+    common = {"target": "y", "batch_size": CHUNK, "checkpoint": path, "classes": [0, 1]}
+    fit_stream(pipeline(), frame, **common)
+    with pytest.raises(ValueError, match=match):
+        fit_stream(pipeline(), frame, **common | options)
+
+
+def test_addresses_among_parameters_are_no_difference(path):
+    """Another process has a function elsewhere, and prints it so."""
+    model = make_streaming_pipeline(FunctionTransformer(chunks), pipeline()[-1])
+    kept = describe(model)
+    moved = {
+        name: (key, text.replace("0x", "0x1")) for name, (key, text) in kept.items()
+    }
+    assert moved != kept
+    assert differences(kept, moved) == []
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,18 @@ class Interrupted(StandardScaler):
             raise KeyboardInterrupt
 
 
+def test_a_failed_call_leaves_the_steps_of_inner_pipelines_as_they_were():
+    scaler = StandardScaler()
+    inner = make_streaming_pipeline(scaler, IncrementalPCA(2))
+    pipeline = make_streaming_pipeline(inner, ADFProbitClassifier())
+    for learnt in (0, 60):
+        with pytest.raises(ValueError, match="inconsistent numbers"):
+            pipeline.partial_fit(X, Y[:5], classes=CLASSES)
+        assert pipeline[0] is inner and inner[0] is scaler
+        assert vars(scaler).get("n_samples_seen_", 0) == learnt
+        pipeline.partial_fit(X[:60], Y[:60], classes=CLASSES)
+
+
 def test_an_interruption_leaves_no_half_learnt_step():
     pipeline = make_streaming_pipeline(StandardScaler(), Interrupted())
     pipeline.partial_fit(X[BATCHES[0]])

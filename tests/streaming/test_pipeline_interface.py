@@ -95,6 +95,7 @@ def test_a_slice_is_a_streaming_pipeline_of_the_same_steps(first, stop):
     assert type(part) is StreamingPipeline
     assert part.steps == pipeline.steps[first:stop]
     assert set(part.frozen) == {"turn", "scale"} & set(part.named_steps)
+    assert pipeline.set_params(frozen=())[:].frozen == ()
     inside = X if part[0] is pipeline[0] else pipeline[:1].transform(X)
     part.partial_fit(inside, Y)
 

@@ -25,6 +25,7 @@ ROWS = {"target": Y, "sample_weight": WEIGHTS, "batch_size": CHUNK}
 
 
 LAZY = da.from_array(X, chunks=(600, 3))
+LAZY_FRAME = pl.DataFrame(FRAME.to_dict("list")).lazy()
 
 
 def starts():
@@ -198,7 +199,11 @@ def test_chunks_without_rows_are_counted_and_not_learnt():
         ("rows.csv", {}, TypeError, "open it with pandas.read_csv"),
         (7, {}, TypeError, "an iterable of chunks, not a int"),
         (chunks(), {"batch_size": 10}, ValueError, "comes in chunks of its own"),
-        (X, {"batch_size": 0}, ValueError, "batch_size=0 must be at least 1"),
+        (X, {"batch_size": 0}, ValueError, "batch_size=0 must be a number of rows"),
+        (X, {"batch_size": 2.5}, ValueError, "batch_size=2.5 must be a number of rows"),
+        (X, {"batch_size": True}, ValueError, "batch_size=True must be a number"),
+        (LAZY_FRAME, {}, TypeError, "an iterable of chunks, not a LazyFrame"),
+        ([LAZY_FRAME], {"target": "y"}, ValueError, "the chunk is a LazyFrame"),
         (X, {"target": Y[:-1]}, ValueError, "1200 rows, but target has 1199"),
         (X, {"target": 3}, TypeError, "3 is neither the name of a column"),
         (X, {"target": "label"}, ValueError, "the chunk is a ndarray"),
