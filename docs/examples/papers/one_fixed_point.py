@@ -61,7 +61,7 @@ def iterate_equations(J, B):
     """
     a, V = np.zeros(N_SPINS), np.sum(J**2, axis=1)
     residuals = []
-    while not residuals or residuals[-1] > TOL:
+    for _ in range(100):
         m = np.tanh(B + a)
         variance = 1.0 - m**2
         Lambda, gamma = V + 1.0 / variance, m / variance - a
@@ -69,8 +69,11 @@ def iterate_equations(J, B):
         own = np.diag(chi)
         mean = chi @ gamma
         residuals.append(np.abs(mean - m).max() + np.abs(own - variance).max())
+        if residuals[-1] < TOL:
+            break
         # The field and its variance, from the moments of the Gaussian.
         a, V = mean / own - gamma, Lambda - 1.0 / own
+    assert residuals[-1] < TOL
     spins = np.logaddexp(B + a, -B - a) + V / 2.0
     _, log_determinant = np.linalg.slogdet(np.diag(Lambda) - J)
     joint = (N_SPINS * np.log(2 * np.pi) - log_determinant + gamma @ mean) / 2.0
