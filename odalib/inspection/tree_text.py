@@ -6,6 +6,8 @@ import numpy as np
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
+from odalib.inspection._names import features_of
+
 __all__ = ["export_text"]
 
 INDENT = "  "
@@ -111,21 +113,9 @@ def _indented(tree, texts, node=0, depth=0):
 
 def _names_by_level(estimator, feature_names):
     """Names of the features that each resolution sees, or None where it has none."""
-    n_features = estimator.n_features_in_
-    if feature_names is None:
-        default = [f"x{column}" for column in range(n_features)]
-        feature_names = getattr(estimator, "feature_names_in_", default)
-    if isinstance(feature_names, str):
-        raise ValueError(
-            f"feature_names={feature_names!r} is one name; give a list of one for each "
-            f"of the {n_features} features."
-        )
-    if len(feature_names) != n_features:
-        raise ValueError(
-            f"feature_names holds {len(feature_names)} names, and X has {n_features} "
-            "features."
-        )
-    names = np.array([_on_one_line(name) for name in feature_names])
+    names = np.array(
+        [_on_one_line(name) for name in features_of(estimator, feature_names)]
+    )
     # Those of the fit, whatever the parameter has been set to since.
     for level in estimator._state.model.tree.levels:
         features = level.settings.features
