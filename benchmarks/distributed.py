@@ -5,6 +5,8 @@ float32, made on the workers, at least 1.7 times faster on two workers than on o
 The rows are of 64 clusters that overlap, as those of most data do; clusters far apart
 are found by the sample, and leave the workers less to do.
 
+Peers: the same fit on one worker.
+
 Measured: wall-clock seconds of ``fit`` on rows that are persisted, from one cluster of
 worker processes for each number of workers, alternating; the fastest of ``--runs``.
 Scheduler, client and workers share the cores. The profile of the best run says what

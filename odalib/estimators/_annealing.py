@@ -281,7 +281,8 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
     def _current(self):
         """Parameters as they stand."""
         parameters = {name: getattr(self, name) for name in parameter_names(type(self))}
-        if self.resolutions is not None:
+        # What is neither is refused by validation, which comes later.
+        if isinstance(self.resolutions, list | tuple):
             parameters["resolutions"] = list(self.resolutions)
         return parameters
 

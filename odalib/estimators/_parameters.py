@@ -31,8 +31,8 @@ def _same_value(before, after):
 
 
 def same_items(before, after):
-    """Whether two lists, or None, hold the very same objects."""
-    if before is None or after is None:
+    """Whether two lists hold the very same objects; of others, whether they are one."""
+    if not (isinstance(before, list) and isinstance(after, list)):
         return before is after
     return len(before) == len(after) and all(
         one is other for one, other in zip(before, after, strict=True)
