@@ -36,5 +36,5 @@ setup(
             optional=True,
         )
         for source in sorted(KERNELS.glob("_*.pyx"))
-    ]
+    ],
 )
