@@ -28,7 +28,14 @@ CODEBOOK = (
     "local_intercept_",
 )
 # These belong to the rows of the last call, not to what was learnt.
-LAST_CALL = ("labels_", "inertia_", "site_precision_", "site_shift_", "X_train_")
+LAST_CALL = (
+    "labels_",
+    "inertia_",
+    "site_precision_",
+    "site_shift_",
+    "X_train_",
+    "drift_score_",
+)
 
 
 def needs(*capabilities):
