@@ -9,7 +9,7 @@ os.environ["SCIPY_ARRAY_API"] = "1"
 
 # Both say all they need: where the variable CI is set, hypothesis starts from a
 # profile of its own.
-settings.register_profile("default", deadline=None, derandomize=True, max_examples=25)
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=15)
 settings.register_profile(
     "nightly", deadline=None, derandomize=False, max_examples=1000, print_blob=True
 )
