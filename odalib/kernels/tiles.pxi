@@ -298,27 +298,22 @@ cdef void find_nearest(Codes* codes, Sums* sums, const double* rows, int64_t* la
 cdef void set_logits(Codes* codes, double* values, const double* rows, Py_ssize_t n
                      ) noexcept nogil:
     """Set values, K by n, to the logits of a tile of rows."""
-    if codes.scaled != NULL:
-        set_turned(codes, codes.scaled, codes.biases, values, rows, n)
-        return
-    fill(values, codes.biases, 1.0, codes.K, n)
-    add_products(codes.planes, codes.scale, rows, values, codes.K, n, codes.d)
-
-
-cdef void set_turned(Codes* codes, const double* planes, const double* biases,
-                     double* values, const double* rows, Py_ssize_t n) noexcept nogil:
-    """Set values, K by n, to ``<plane_i, x_j> + bias_i``, by rows that are turned."""
     cdef Py_ssize_t K = codes.K, d = codes.d, start = 0, i, j
     cdef double part[TURNED]
+    if codes.scaled == NULL:
+        fill(values, codes.biases, 1.0, K, n)
+        add_products(codes.planes, codes.scale, rows, values, K, n, d)
+        return
     while start + TURNED <= n:
         odalib_turn(rows + start * d, codes.centre, codes.turned, TURNED, d)
-        odalib_affinities(codes.turned, planes, biases, values + start, n, K, d)
+        odalib_affinities(codes.turned, codes.scaled, codes.biases, values + start, n,
+                          K, d)
         start += TURNED
     if start < n:
         odalib_turn(rows + start * d, codes.centre, codes.turned, n - start, d)
         for i in range(K):
-            odalib_affinities(codes.turned, planes + i * d, biases + i, part, TURNED,
-                              1, d)
+            odalib_affinities(codes.turned, codes.scaled + i * d, codes.biases + i,
+                              part, TURNED, 1, d)
             for j in range(n - start):
                 values[i * n + start + j] = part[j]
 
@@ -336,16 +331,12 @@ cdef void add_all(Codes* codes, Sums* sums, const double* rows,
                   const double* row_weights, const double* by_row,
                   Py_ssize_t n) noexcept nogil:
     """As `add_tile`, with all associations."""
-    cdef Py_ssize_t K = codes.K, d = codes.d, i
+    cdef Py_ssize_t K = codes.K, d = codes.d
     set_logits(codes, sums.values, rows, n)
     odalib_associate(sums.values, row_weights, sums.largest, sums.work, sums.norm,
                      sums.weight, K, n)
     add_sums(sums.values, rows, sums.total, K, n, d)
-    if sums.kind == 2 and codes.scaled != NULL:
-        for i in range(K):
-            sums.work[i] = -sums.centre[i]
-        set_turned(codes, sums.covectors, sums.work, sums.factors, rows, n)
-    elif sums.kind == 2:
+    if sums.kind == 2:
         fill(sums.factors, sums.centre, -1.0, K, n)
         add_products(sums.covectors, 1.0, rows, sums.factors, K, n, d)
     if sums.kind:
