@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from operator import add
-from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -12,6 +11,7 @@ from sklearn.utils import check_random_state
 from odalib.distributed._blocks import Blocks
 from odalib.distributed._ground import distant_ground
 from odalib.distributed._sampling import draw_evenly
+from odalib.distributed._thin import DistributedEstimator
 from odalib.estimators._sklearn import validate_parameters
 from odalib.estimators._threads import single_threaded_blas
 from odalib.inference.annealing.batch import Batch, join
@@ -29,30 +29,8 @@ __all__ = ["DistributedAnnealer"]
 TUNING_ROWS = N_PARTS * PART_ROWS
 
 
-class DistributedAnnealer:
-    """Base of the distributed annealing estimators.
-
-    Not an estimator of scikit-learn: it holds the parameters of one and a client, and
-    ``fit`` returns that estimator, fitted.
-
-    Attributes
-    ----------
-    estimator : estimator
-        Unfitted, with the parameters that were given.
-    client : distributed.Client or None
-    n_rounds_ : int
-        Rounds of the last fit.
-    bytes_moved_ : int
-        Bytes that they moved at the most.
-    """
-
-    estimator: Any
-    client: Any
-    n_rounds_: int
-    bytes_moved_: int
-
-    def __repr__(self):
-        return f"odalib.distributed.{self.estimator!r}"
+class DistributedAnnealer(DistributedEstimator):
+    """Base of the distributed annealing estimators."""
 
     def _fit(self, X, y, sample_weight):
         """Fitted estimator of the collections."""
@@ -77,7 +55,7 @@ class DistributedAnnealer:
             learnt["feature_names_in_"] = blocks.feature_names
         estimator._warn(layers)
         vars(estimator).update(learnt, _parameters=estimator._current())
-        self.n_rounds_, self.bytes_moved_ = blocks.rounds, blocks.bytes_moved
+        self._note_costs(blocks)
         return estimator
 
     def _check_parameters(self, estimator):

@@ -16,13 +16,12 @@ from odalib.inference.annealing.codebook import (
 )
 from odalib.inference.annealing.fit import Ground
 from odalib.inference.annealing.hard_step import (
-    DISTINCT_TOL,
     HardStep,
+    losses_in_cells,
     needs_refill,
 )
 from odalib.inference.annealing.problem import Problem
 from odalib.inference.annealing.rows import RowBlocks, RowSums
-from odalib.kernels import annealing as kernels
 
 __all__ = ["DistantRows", "Place", "added", "distant_ground"]
 
@@ -264,24 +263,13 @@ def _farthest(block, codebook, used, place):
     """Farthest rows of a block, of the cells that are used."""
     rows = place.rows(block)
     labels, affinity, _ = assign_and_collect(rows, place.divergence, codebook)
-    labels = (np.cumsum(used) - 1)[labels]
-    points = codebook.points[used]
-    distinct = np.concatenate(
-        rows.map(
-            lambda part, span: kernels.differs_from_own(
-                part, points, labels[span], DISTINCT_TOL
-            ),
-            len(points),
-        )
-    )
     apart = rows.phi(place.divergence) - affinity
-    loss = np.where(distinct, rows.row_weights * apart, -np.inf)
+    labels, loss = losses_in_cells(rows, codebook, labels, apart, used)
+    shape = np.count_nonzero(used), rows.n_features
     order = np.argsort(-loss, kind="stable")
     cells, first = np.unique(labels[order], return_index=True)
     best = order[first]
-    found = _Farthest(
-        np.full(len(points), -np.inf), np.zeros(len(points)), np.zeros(points.shape)
-    )
+    found = _Farthest(np.full(shape[0], -np.inf), np.zeros(shape[0]), np.zeros(shape))
     found.loss[cells], found.weight[cells] = loss[best], rows.row_weights[best]
     found.row[cells] = rows.select(best)
     return found

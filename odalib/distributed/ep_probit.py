@@ -5,6 +5,7 @@ from sklearn.base import clone
 from odalib.distributed._blocks import Blocks
 from odalib.distributed._ep_fit import learn_blocks
 from odalib.distributed._labels import in_one_dimension
+from odalib.distributed._thin import DistributedEstimator
 from odalib.estimators._sklearn import validate_parameters
 from odalib.estimators.ep_probit import EPProbitClassifier as InMemoryClassifier
 
@@ -14,7 +15,7 @@ __all__ = ["EPProbitClassifier"]
 SOLVERS = ("auto", "parallel")
 
 
-class EPProbitClassifier:
+class EPProbitClassifier(DistributedEstimator):
     """Probit regression by expectation propagation of rows that live on Dask workers.
 
     `fit` finds what `odalib.EPProbitClassifier` finds for the same rows, to rounding
@@ -97,9 +98,6 @@ default=1.0
         self.estimator = InMemoryClassifier(prior_variance, **parameters)
         self.client = client
 
-    def __repr__(self):
-        return f"odalib.distributed.{self.estimator!r}"
-
     def fit(self, X, y, sample_weight=None):
         """Learn from all rows, where they are.
 
@@ -146,5 +144,5 @@ default=1.0
         y = in_one_dimension(y)
         blocks = Blocks.of(X, y, sample_weight, self.client).usable()
         learn_blocks(model, blocks)
-        self.n_rounds_, self.bytes_moved_ = blocks.rounds, blocks.bytes_moved
+        self._note_costs(blocks)
         return model

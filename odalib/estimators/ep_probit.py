@@ -308,14 +308,28 @@ default=1.0
             before = self._nothing_learnt(decomposition)
         else:
             decomposition, before = self._decomposition, self._learnt
-        means = [belief.mean for belief in before.beliefs]
-        self._become(
-            rows, labels, weights, classes, decomposition, before, self._learn_more
+        return self._become(
+            rows,
+            labels,
+            weights,
+            classes,
+            decomposition,
+            before,
+            self._learn_more,
+            means_before=[belief.mean for belief in before.beliefs],
         )
-        self._means_before = means
-        return self
 
-    def _become(self, rows, labels, weights, classes, decomposition, before, learn):
+    def _become(
+        self,
+        rows,
+        labels,
+        weights,
+        classes,
+        decomposition,
+        before,
+        learn,
+        means_before=None,
+    ):
         """Learn from rows, and put the result in the place of what was learnt."""
         weighing = np.flatnonzero(weights > 0)
         codes = encode(labels[weighing], classes)
@@ -338,7 +352,7 @@ default=1.0
             "_decomposition": decomposition,
             "_learnt": learnt,
             "_loo": loo,
-            "_means_before": None,
+            "_means_before": means_before,
             "_dtype": rows.dtype,
             "_fixed": {name: copy(getattr(self, name)) for name in FIXED},
             **self._of_weights(learnt, rows.dtype),

@@ -2,7 +2,7 @@
 
 from numbers import Integral
 
-__all__ = ["column_of", "columns_of", "features_of", "on_picture"]
+__all__ = ["columns_of", "features_of", "on_picture"]
 
 
 def on_picture(name):
@@ -45,10 +45,10 @@ def columns_of(features, names):
     """
     if isinstance(features, str | Integral):
         features = [features]
-    return [column_of(feature, names) for feature in features]
+    return [_column_of(feature, names) for feature in features]
 
 
-def column_of(feature, names):
+def _column_of(feature, names):
     """Column of a feature by its number or name.
 
     Raises

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from odalib.inspection._names import column_of, features_of
+from odalib.inspection._names import columns_of, features_of
 
 __all__ = ["CodebookPanel", "Plane"]
 
@@ -192,7 +192,7 @@ def _two_columns(features, names):
                 "two. Name them: features=(0, 1), or by the names of a data frame."
             )
         return np.array([0, 1])
-    columns = [column_of(feature, names) for feature in features]
+    columns = columns_of(features, names)
     if len(columns) != 2 or columns[0] == columns[1]:
         raise ValueError(f"features={features!r} must be two different features.")
     return np.array(columns)

@@ -12,7 +12,7 @@ from odalib.inference.annealing.codebook import (
 )
 from odalib.kernels import annealing as kernels
 
-__all__ = ["DISTINCT_TOL", "HardStep", "hard_step", "needs_refill"]
+__all__ = ["HardStep", "hard_step", "losses_in_cells", "needs_refill"]
 
 # The mean of equal rows differs from them by rounding, which is less than this.
 DISTINCT_TOL = 1e-12
@@ -83,10 +83,39 @@ def _refill(problem, codebook, labels, affinity, used, n_codevectors):
     At most one row is taken from every cell, so that those taken are distinct;
     rows that equal their codevector are not.
     """
-    rows = problem.rows
+    apart = problem.phi - affinity
+    labels, loss = losses_in_cells(problem.rows, codebook, labels, apart, used)
+    n_cells = np.count_nonzero(used)
+    order = np.argsort(-loss, kind="stable")
+    order = order[: np.count_nonzero(loss > -np.inf)]
+    _, first = np.unique(labels[order], return_index=True)
+    taken = order[np.sort(first)][: max(n_codevectors - n_cells, 0)]
+    labels[taken] = n_cells + np.arange(len(taken))
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def losses_in_cells(rows, codebook, labels, apart, used):
+    """Give what rows lose in the cells that are used.
+
+    Parameters
+    ----------
+    rows : RowBlocks
+    codebook : Codebook
+    labels : array of int of shape (n,)
+        Of the codebook.
+    apart : array of shape (n,)
+        Divergence of every row from its codevector.
+    used : array of bool of shape (K,)
+
+    Returns
+    -------
+    labels : array of int of shape (n,)
+        Of the cells that are used.
+    loss : array of shape (n,)
+        Weighted divergence; minus infinity for rows that equal their codevector.
+    """
     labels = (np.cumsum(used) - 1)[labels]
     points = codebook.points[used]
-
     distinct = np.concatenate(
         rows.map(
             lambda block, span: kernels.differs_from_own(
@@ -95,10 +124,4 @@ def _refill(problem, codebook, labels, affinity, used, n_codevectors):
             len(points),
         )
     )
-    loss = np.where(distinct, rows.row_weights * (problem.phi - affinity), -np.inf)
-    order = np.argsort(-loss, kind="stable")
-    order = order[: np.count_nonzero(distinct)]
-    _, first = np.unique(labels[order], return_index=True)
-    taken = order[np.sort(first)][: max(n_codevectors - len(points), 0)]
-    labels[taken] = len(points) + np.arange(len(taken))
-    return np.unique(labels, return_inverse=True)[1]
+    return labels, np.where(distinct, rows.row_weights * apart, -np.inf)
