@@ -264,7 +264,7 @@ def test_edges_are_named_and_in_order(rows):
     for k in (-1, 2.5):
         with pytest.raises(ValueError, match=f"k={k} must be a whole number"):
             bare.edges(k)
-    with pytest.raises(ValueError, match="4 names for 5 columns"):
+    with pytest.raises(ValueError, match="4 names and X has 5 columns"):
         bare.edges(feature_names=list("abcd"))
 
 

@@ -245,7 +245,10 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         """Fitted estimator of another level of the path, taught rows or as it was."""
         check_is_fitted(self)
         if (number is None) == (temperature is None):
-            raise ValueError(f"Give exactly one of {number_name} and temperature.")
+            raise ValueError(
+                f"at takes exactly one of {number_name} and temperature, got "
+                f"{number_name}={number!r} and temperature={temperature!r}."
+            )
         model = self._state.model
         if number is not None:
             _check_kind(number_name, number, Integral, "an integer")
@@ -272,7 +275,10 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         """Rows that a level of the path learns, or None where there are none."""
         if X is None:
             if y is not None or sample_weight is not None:
-                raise ValueError("at needs X where it is given y or sample_weight.")
+                given = "sample_weight" if y is None else "y"
+                raise ValueError(
+                    f"at got {given} without X; give the rows it is of, or neither."
+                )
             return None
         check_is_fitted(self)
         batch, _ = self._check_batch(X, y, sample_weight, reset=False)

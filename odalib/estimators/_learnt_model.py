@@ -230,8 +230,8 @@ class BaseLearntModel(
         names = self.get_feature_names_out()
         if feature_names is not None and len(feature_names) != len(names):
             raise ValueError(
-                f"feature_names has {len(feature_names)} names for {len(names)} "
-                "columns."
+                f"feature_names has {len(feature_names)} names and X has "
+                f"{len(names)} columns; give one for each."
             )
         names = names if feature_names is None else feature_names
         first, second = np.triu_indices(len(names), 1)

@@ -362,8 +362,9 @@ class EPGaussianProcessClassifier(BasePropagation):
             points = check_array(self.inducing_points, dtype=np.float64)
             if points.shape[1] != rows.shape[1]:
                 raise ValueError(
-                    f"inducing_points has {points.shape[1]} features, X has "
-                    f"{rows.shape[1]}."
+                    f"inducing_points has {points.shape[1]} features and X has "
+                    f"{rows.shape[1]}; give points of the features of X, or their "
+                    "number."
                 )
             return points
         n_distinct = len(np.unique(rows[weights > 0], axis=0))

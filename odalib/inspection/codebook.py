@@ -182,7 +182,10 @@ class CodebookDisplay:
         """
         check_has(cls, estimator, "annealing_path_", "ODAClusterer")
         if n_codevectors is not None and temperatures is not None:
-            raise ValueError("Give n_codevectors or temperatures, not both.")
+            raise ValueError(
+                f"Give n_codevectors or temperatures, not both, got {n_codevectors!r} "
+                f"and {temperatures!r}."
+            )
         if temperatures is not None:
             levels = [(estimator.at(temperature=t), t) for t in temperatures]
         else:
@@ -197,7 +200,9 @@ class CodebookDisplay:
     def _of(cls, levels, X, y, features):
         """Display of fitted estimators and the temperatures asked for, or None."""
         if not levels:
-            raise ValueError("Give one number or temperature at least.")
+            raise ValueError(
+                "n_codevectors or temperatures is empty; give one level at least."
+            )
         estimator = levels[0][0]
         check_has(cls, estimator, "tree_", "ODAClusterer")
         classes = estimator.classes_ if is_classifier(estimator) else None
@@ -374,5 +379,8 @@ def _codes(y, rows, classes):
     labels = column_or_1d(y)
     unknown = np.setdiff1d(labels, classes).tolist()
     if unknown:
-        raise ValueError(f"y holds {unknown[0]!r}, which the classifier does not know.")
+        raise ValueError(
+            f"y holds {unknown[0]!r}, which is none of the classes the classifier "
+            f"knows, {classes.tolist()}; leave such rows out."
+        )
     return np.searchsorted(classes, labels)

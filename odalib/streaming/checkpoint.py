@@ -63,7 +63,8 @@ class CheckpointFile:
         self._new = self.path.with_name(self.path.name + ".new")
         if not self.path.parent.is_dir():
             raise FileNotFoundError(
-                f"checkpoint is to be in {self.path.parent}, which is no folder."
+                f"checkpoint is to be in {self.path.parent}, which is no folder; make "
+                "it first."
             )
 
     def write(self, checkpoint):

@@ -227,7 +227,7 @@ def test_drawing_changes_nothing(classifier):
         ({"X": IRIS.data}, "X has 4 features, but ODAClassifier is expecting 2"),
         ({"y": NAMES}, "y takes the labels of the rows in X"),
         ({"X": X, "y": NAMES[:9]}, "inconsistent numbers of samples"),
-        ({"X": X[:1], "y": ["oak"]}, "'oak', which the classifier does not know"),
+        ({"X": X[:1], "y": ["oak"]}, "'oak', which is none of the classes"),
         ({"features": [0]}, "two different features"),
         ({"features": [1, 1]}, "two different features"),
         ({"features": [0, 2]}, "no feature 2; X has columns 0 to 1"),
@@ -257,7 +257,7 @@ def test_two_of_more_features_are_to_be_named():
     "options, message",
     [
         ({"n_codevectors": [4], "temperatures": [1.0]}, "not both"),
-        ({"n_codevectors": []}, "one number or temperature at least"),
+        ({"n_codevectors": []}, "give one level at least"),
         ({"n_codevectors": [40]}, "n_codevectors=40 is not on the path"),
         ({"temperatures": [1e-9]}, "below the last level"),
     ],

@@ -66,7 +66,10 @@ class LogConcave(Likelihood):
         self.scale = np.broadcast_to(np.asarray(scale, dtype=np.float64), y.shape)
         self.power = np.ones(len(y)) if power is None else power
         if not ((self.power > 0.0) & (self.power <= 1.0)).all():
-            raise ValueError("The powers of a likelihood must be in (0, 1].")
+            raise ValueError(
+                "The powers of a likelihood must be above 0 and at most 1, got "
+                f"{self.power.min():g} to {self.power.max():g}."
+            )
 
     def match(self, cavity, sites=slice(None)):
         """Tilted moments and sites by quadrature; see `Likelihood.match`."""

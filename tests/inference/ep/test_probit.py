@@ -232,5 +232,5 @@ def test_bad_input():
         with pytest.raises(ValueError, match="noise variance must be finite and not"):
             Probit(y, noise)
     for power in ([1.0, 0.0], [1.0, 1.5], [1.0, np.nan]):
-        with pytest.raises(ValueError, match="powers of a likelihood must be in"):
+        with pytest.raises(ValueError, match="powers of a likelihood must be above 0"):
             Probit(y, power=np.array(power))
