@@ -19,6 +19,7 @@ copy_of_the_tree() {
         --exclude=./dist --exclude='*.egg-info' --exclude=__pycache__ \
         --exclude=./docs/_build --exclude=./docs/api/generated \
         --exclude=./docs/auto_examples \
+        --exclude='./odalib/kernels/_*.so' --exclude='./odalib/kernels/_*.c' \
         --exclude='./.*_cache' . | tar -C "$scratch/tree" --extract
 }
 
