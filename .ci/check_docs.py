@@ -2,8 +2,11 @@
 
 Every relative link has to lead to a file, and a fragment to a heading of it: the pages
 are read in the repository too, where Sphinx does not see them. codespell looks for
-misspelt words; those of docs/spelling.txt are right. Prints one line per fault and
-exits with 1 if there are any.
+misspelt words; those of docs/spelling.txt are right. Given the folder of a site that
+Sphinx has built, looks there for links that lead nowhere and for a page of every public
+name, too. Prints one line per fault and exits with 1 if there are any::
+
+    python .ci/check_docs.py [docs/_build]
 """
 
 import re
@@ -15,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
+from _site import dead_links_within, missing_pages
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -95,6 +99,9 @@ def misspelt() -> list[str]:
 def main() -> int:
     """Print the faults and return the exit status."""
     faults = [*dead_links(), *misspelt()]
+    for folder in sys.argv[1:]:
+        site = Path(folder).resolve()
+        faults += [*missing_pages(site), *dead_links_within(site)]
     print("\n".join(faults) if faults else "no dead links, no misspelt words")
     return bool(faults)
 

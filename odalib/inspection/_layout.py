@@ -145,6 +145,31 @@ def name_directions(places, sizes, gap):
     return compass[min(found, key=lambda choice: choice[1])[0]]
 
 
+def shared_area(places, sizes, gap, directions):
+    """Area that names beside their nodes share with each other, in square points.
+
+    Parameters
+    ----------
+    places : array of shape (n, 2)
+        Of the nodes, in points.
+    sizes : array of shape (n, 2)
+        Width and height of the names, in points.
+    gap : float
+        From a node to its name, in points.
+    directions : array of shape (n, 2)
+        Those of `name_directions`.
+
+    Returns
+    -------
+    area : float
+    """
+    corners = corner(places + gap * directions, sizes, directions)
+    return sum(
+        float(_overlap(corners[[n]], sizes[n], corners[:n], sizes[:n])[0])
+        for n in range(len(places))
+    )
+
+
 def _by_turns(order, own_costs, corners, sizes):
     """Choose for each name while others stay, and again; choices and their cost."""
     everyone = np.arange(len(order))

@@ -12,7 +12,12 @@ from odalib.inspection._figures import (
     check_has,
     points_across,
 )
-from odalib.inspection._layout import circle, name_directions, stress_layout
+from odalib.inspection._layout import (
+    circle,
+    name_directions,
+    shared_area,
+    stress_layout,
+)
 from odalib.inspection._names import features_of, on_picture
 from odalib.inspection._series import add_legend
 
@@ -26,6 +31,8 @@ WIDEST, NODE = 5.0, 7.0
 WRAP, SMALLEST = 22, 4.0
 # Width and height of a letter, about, in those of its size.
 LETTER = (0.6, 1.15)
+# Letters that names of the smallest size may hide of each other, for each name.
+TOLERATED = 0.25
 # Radius of the picture, of half its shorter side, that names leave in any case.
 LEAST_RADIUS = 0.5
 
@@ -62,7 +69,7 @@ class CouplingGraphDisplay:
     positive_edges_, negative_edges_ : matplotlib line collections
         The strongest first.
     labels_ : list of matplotlib texts
-        Names of the columns.
+        Names of the columns; their numbers, from 0, in axes too small for the names.
 
     See Also
     --------
@@ -179,8 +186,7 @@ class CouplingGraphDisplay:
         self.positions_ = self._places(first, second, strengths)
         (self.ax_,) = axes_for(self, ax)
         self.figure_ = self.ax_.figure
-        names = [wrapped(name) for name in self.feature_names]
-        radius, size = self._fit_names(names)
+        names, radius, size = self._names_that_fit()
         lines = np.stack([self.positions_[first], self.positions_[second]], axis=1)
         largest = np.abs(strengths).max(initial=0.0) or 1.0
         widths = min(WIDEST, radius / 16.0) * np.abs(strengths) / largest
@@ -191,12 +197,13 @@ class CouplingGraphDisplay:
                 (strengths < 0.0, {"color": RESULT, "linestyle": (0, (1.5, 0.8))}),
             )
         )
-        node = min(NODE, radius / 12.0)
+        node = node_size(radius)
         self.nodes_ = self.ax_.scatter(
             *self.positions_.T, s=node**2, c="white", edgecolors="black", zorder=4
         )
-        self._explain(strengths, n_couplings)
-        self._write_names(names, size, gap=node / 2.0 + 3.0)
+        by_number = names != [wrapped(name) for name in self.feature_names]
+        self._explain(strengths, n_couplings, by_number)
+        self._write_names(names, size, gap_beside(radius))
         return self
 
     def _check_options(self):
@@ -233,6 +240,31 @@ class CouplingGraphDisplay:
         edges = LineCollection(lines, linewidths=widths, capstyle="butt", **style)
         return self.ax_.add_collection(edges)
 
+    def _names_that_fit(self):
+        """Choose the names or, where these would hide each other, numbers.
+
+        Returns
+        -------
+        names : list of str
+        radius, size : float
+            Those of `_fit_names`.
+        """
+        names = [wrapped(name) for name in self.feature_names]
+        radius, size = self._fit_names(names)
+        if size > SMALLEST:
+            return names, radius, size
+        places, gap, sizes = (
+            self._in_points(),
+            gap_beside(radius),
+            box_sizes(names, size),
+        )
+        directions = name_directions(places, sizes, gap)
+        tolerated = TOLERATED * len(names) * np.prod(LETTER) * size**2
+        if shared_area(places, sizes, gap, directions) <= tolerated:
+            return names, radius, size
+        numbers = [str(number) for number in range(len(names))]
+        return numbers, *self._fit_names(numbers)
+
     def _fit_names(self, names):
         """Set the limits so that names have room beside the nodes.
 
@@ -264,13 +296,7 @@ class CouplingGraphDisplay:
         """Write the names of the nodes, where they hide least of others."""
         from matplotlib.patheffects import withStroke
 
-        shapes = [
-            (max(len(line) for line in name.split("\n")), 1 + name.count("\n"))
-            for name in names
-        ]
-        directions = name_directions(
-            self._in_points(), np.multiply(LETTER, shapes) * size, gap
-        )
+        directions = name_directions(self._in_points(), box_sizes(names, size), gap)
         self.labels_ = []
         for name, place, side in zip(names, self.positions_, directions, strict=True):
             across, up = np.sign(np.round(side, 6))
@@ -297,8 +323,8 @@ class CouplingGraphDisplay:
         self.ax_.apply_aspect()
         return self.ax_.transData.transform(self.positions_) * 72.0 / figure.dpi
 
-    def _explain(self, couplings, n_couplings):
-        """Tell what lines mean, and how strong the widest are."""
+    def _explain(self, couplings, n_couplings, by_number):
+        """Tell what lines and numbers mean, and how strong the widest are."""
         shown = [
             (edges, f"{what}, up to {couplings[np.argmax(sign * couplings)]:.2g}")
             for edges, what, sign in (
@@ -309,16 +335,39 @@ class CouplingGraphDisplay:
         ]
         if not shown:
             return
-        title = f"{len(couplings)} strongest of {n_couplings} couplings"
+        titles = []
+        if len(couplings) < n_couplings:
+            titles.append(f"{len(couplings)} strongest of {n_couplings} couplings")
+        if by_number:
+            titles.append("columns by number, from 0")
         add_legend(
             self.ax_,
             *zip(*shown, strict=True),
-            title=title if len(couplings) < n_couplings else None,
+            title="\n".join(titles) or None,
             loc="upper center",
             bbox_to_anchor=(0.5, 0.0),
             ncols=2,
             frameon=False,
         )
+
+
+def node_size(radius):
+    """Diameter of a node in points, of a circle of that radius."""
+    return min(NODE, radius / 12.0)
+
+
+def gap_beside(radius):
+    """Points from a node to its name."""
+    return node_size(radius) / 2.0 + 3.0
+
+
+def box_sizes(names, size):
+    """Width and height of names, about, in points, (n, 2)."""
+    shapes = [
+        (max(len(line) for line in name.split("\n")), 1 + name.count("\n"))
+        for name in names
+    ]
+    return np.multiply(LETTER, shapes) * size
 
 
 def wrapped(name):

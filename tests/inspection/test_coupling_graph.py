@@ -1,5 +1,6 @@
 """CouplingGraphDisplay: edges are couplings, in place, width and style."""
 
+import string
 from itertools import combinations
 
 import matplotlib.pyplot as plt
@@ -263,3 +264,29 @@ def test_refuses_what_has_no_couplings(model):
 def test_refuses_options_that_do_not_fit(model, options, error, message):
     with pytest.raises(error, match=message):
         CouplingGraphDisplay.from_estimator(model, **options)
+
+
+@pytest.mark.parametrize("layout", ["circular", "spring"])
+def test_small_axes_have_numbers_where_names_would_hide_each_other(layout):
+    coupling = np.random.default_rng(0).standard_normal((17, 17))
+    coupling = np.triu(coupling, 1) + np.triu(coupling, 1).T
+    names = [
+        f"a rather long name of column {letter}" for letter in string.ascii_letters
+    ]
+    figure, axes = plt.subplots(3, 4)
+    display = CouplingGraphDisplay(
+        coupling=coupling, feature_names=names[:17], layout=layout
+    ).plot(ax=axes[1, 1])
+    assert [label.get_text() for label in display.labels_] == [*map(str, range(17))]
+    title = display.ax_.get_legend().get_title().get_text()
+    assert title == "50 strongest of 136 couplings\ncolumns by number, from 0"
+    figure.draw_without_rendering()
+    low, high = np.stack(
+        [label.get_window_extent().get_points() for label in display.labels_], axis=1
+    )
+    shared = np.minimum(high[:, None], high) - np.maximum(low[:, None], low)
+    hidden = np.triu((shared > 0.0).all(axis=2), 1).sum()
+    assert hidden <= 1
+    # Given room, the same display has its names.
+    texts = [label.get_text() for label in display.plot().labels_]
+    assert texts[0] == "a rather long name of\ncolumn a"
