@@ -11,6 +11,7 @@ loads neither scikit-learn nor NumPy.
 """
 
 from odalib._first_use import on_first_use
+from odalib._release import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from odalib.inference.annealing.divergences import Mahalanobis
     from odalib.inference.pairwise.infer import infer_ising
     from odalib.model_selection import PathSearchCV
-
-__version__ = "0.1.0"
 
 __all__ = [
     "ADFProbitClassifier",

@@ -3,7 +3,7 @@
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-from odalib import __version__
+from odalib._release import __version__
 
 _REQUIRED = ("numpy", "scipy", "scikit-learn", "joblib")
 _OPTIONAL = ("dask", "matplotlib", "pandas", "polars", "pyarrow")

@@ -3,8 +3,6 @@
 import contextlib
 import io
 import re
-import sys
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,7 +33,9 @@ from odalib import (
     __main__,
 )
 
-README = Path(__file__).parents[1] / "README.md"
+# It takes as long as it shows; .ci/run shows it to every change.
+pytestmark = pytest.mark.nightly
+
 X, DIGITS = load_digits(return_X_y=True)
 
 
@@ -107,20 +107,6 @@ def test_writes_a_picture(demonstration):
     folder, printed = demonstration
     assert "is in annealing_path.png." in printed
     assert (folder / "annealing_path.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_without_matplotlib_it_says_how_to_get_it(model, tmp_path, monkeypatch, capsys):
-    for name in [name for name in sys.modules if name.startswith("matplotlib")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.chdir(tmp_path)
-    __main__.draw(model)
-    command = '.venv/bin/pip install -e ".[plot]"'
-    assert command in README.read_text()
-    assert f"No picture, which needs matplotlib: {command} adds it." in (
-        capsys.readouterr().out
-    )
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_classifies_by_codevectors(printed):

@@ -1,4 +1,4 @@
-"""What feature maps are given: rows of their own, weights, and names of columns."""
+"""What feature maps are given (own rows, weights, names of columns), and give."""
 
 import numpy as np
 import pandas as pd
@@ -92,6 +92,43 @@ def test_rows_that_a_map_keeps_are_its_own():
     assert not any(np.shares_memory(one, rows) for one in kept)
 
 
+# Transformers that know nothing of scikit-learn
+
+
+class Centring(TransformerMixin):
+    """Without the base class it has no tags, by which scikit-learn would go."""
+
+    def fit(self, X, y=None):
+        self.mean_ = X.mean(axis=0)
+        return self
+
+    def transform(self, X):
+        return X - self.mean_
+
+
+def test_transformers_without_tags_are_fitted_once():
+    assert not FeatureMap.of(0, Centring(), None).is_ready
+    bound = FeatureMap.of(0, Centring(), None).bind(IRIS)
+    np.testing.assert_allclose(bound(IRIS).mean(axis=0), 0.0, atol=1e-14)
+    fitted = Centring().fit(IRIS[:50])
+    bound = FeatureMap.of(0, fitted, None).bind(IRIS)
+    np.testing.assert_array_equal(bound(IRIS), IRIS - IRIS[:50].mean(axis=0))
+
+
+# Layout
+
+
+@pytest.mark.parametrize(
+    "source",
+    [[0, 2], [True, False, True, False], slice(0, 3, 2), np.asfortranarray],
+    ids=["numbers", "mask", "slice", "function"],
+)
+def test_features_are_laid_out_row_by_row(source):
+    """As compiled kernels take them: what columns are called by changes no bit."""
+    bound = FeatureMap.of(0, source, None).bind(IRIS)
+    assert bound(IRIS).flags.c_contiguous
+
+
 # Weights
 
 
@@ -140,7 +177,7 @@ class NoWeights(TransformerMixin, BaseEstimator):
 
 def test_transformers_that_take_none_are_fitted_to_the_rows():
     bound = FeatureMap.of(0, NoWeights(), None).bind(IRIS, WEIGHTS.astype(float))
-    np.testing.assert_array_equal(bound.function.__self__.rows_, IRIS)
+    np.testing.assert_array_equal(bound.function.rows_, IRIS)
 
 
 @every_estimator

@@ -18,6 +18,7 @@ ROOT = PACKAGE.parent
 # own layer and from those below; `__init__` hands names out and stands outside.
 LAYERS = {
     "_first_use": 0,
+    "_release": 0,
     "kernels": 0,
     "inference": 1,
     "estimators": 2,

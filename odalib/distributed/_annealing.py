@@ -13,6 +13,7 @@ from odalib.distributed._ground import distant_ground
 from odalib.distributed._sampling import draw_evenly
 from odalib.distributed._thin import DistributedEstimator
 from odalib.estimators._sklearn import validate_parameters
+from odalib.estimators._state import draws_kept_on_failure
 from odalib.estimators._threads import single_threaded_blas
 from odalib.inference.annealing.batch import Batch, join
 from odalib.inference.annealing.bregman import check_range, check_weighted_squares
@@ -34,6 +35,11 @@ class DistributedAnnealer(DistributedEstimator):
 
     def _fit(self, X, y, sample_weight):
         """Fitted estimator of the collections."""
+        with draws_kept_on_failure(self.estimator.random_state):
+            return self._annealed(X, y, sample_weight)
+
+    def _annealed(self, X, y, sample_weight):
+        """Fitted estimator; the generator goes on, also where that fails."""
         estimator = clone(self.estimator)
         validate_parameters(estimator)
         self._check_parameters(estimator)
@@ -49,7 +55,8 @@ class DistributedAnnealer(DistributedEstimator):
                 layers = fit_layers(_gathered(blocks), settings, n_jobs)
             else:
                 layers = (self._layer(blocks, settings, n_jobs),)
-        learnt["_state"] = Stream(settings, blocks.dtype, layers, blocks.total_weight)
+        dtype = blocks.dtype.type
+        learnt["_state"] = Stream(settings, dtype, layers, blocks.total_weight)
         learnt["n_features_in_"] = blocks.n_features
         if blocks.feature_names is not None:
             learnt["feature_names_in_"] = blocks.feature_names

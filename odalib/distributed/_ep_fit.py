@@ -64,7 +64,7 @@ def learn_blocks(model, blocks):
         _decomposition=decomposition,
         _learnt=learnt,
         _loo=None,
-        _dtype=blocks.dtype,
+        _dtype=blocks.dtype.type,
         _fixed={name: copy(getattr(model, name)) for name in FIXED},
         **model._of_weights(learnt, blocks.dtype),
         **reported,

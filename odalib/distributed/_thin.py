@@ -32,4 +32,5 @@ class DistributedEstimator:
 
     def _note_costs(self, blocks):
         """Tell what the rounds of a fit have cost."""
-        self.n_rounds_, self.bytes_moved_ = blocks.rounds, blocks.bytes_moved
+        # At once, so that an interrupt leaves both as they were.
+        vars(self).update(n_rounds_=blocks.rounds, bytes_moved_=blocks.bytes_moved)

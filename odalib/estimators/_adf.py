@@ -7,14 +7,16 @@ import numpy as np
 
 from odalib.estimators._decomposition import Decomposition
 from odalib.estimators._multiclass import stack_moments
+from odalib.estimators._narrowing import narrowed
 from odalib.inference.ep.adf import Belief, Prior, begin, with_forgetting
 from odalib.inference.ep.orderings import average
+from odalib.inference.saving import SavesFields
 
 __all__ = ["Beliefs"]
 
 
 @dataclass(frozen=True)
-class Beliefs:
+class Beliefs(SavesFields):
     """What rows have taught so far.
 
     Attributes
@@ -22,7 +24,7 @@ class Beliefs:
     decomposition : Decomposition
     of_problems : tuple of Belief
     fit_intercept : bool
-    dtype : dtype
+    dtype : type of float
         Of what is published.
     n_seen : float
         Weight of the rows.
@@ -31,7 +33,7 @@ class Beliefs:
     decomposition: Decomposition
     of_problems: tuple[Belief, ...]
     fit_intercept: bool
-    dtype: np.dtype
+    dtype: type[np.floating]
     n_seen: float = 0.0
 
     @classmethod
@@ -46,7 +48,7 @@ class Beliefs:
         covariance : {'full', 'diagonal'}
         fit_intercept : bool
             Whether the last weight is one.
-        dtype : dtype
+        dtype : type of float
 
         Returns
         -------
@@ -71,7 +73,10 @@ class Beliefs:
     def moments(self):
         """Means, and covariances or variances, of the weights of all problems."""
         parts = zip(*(belief.moments for belief in self.of_problems), strict=True)
-        return tuple(np.array(part, dtype=self.dtype) for part in parts)
+        what = "Posterior moments of weights"
+        return tuple(
+            narrowed(np.array(part), self.dtype, what, AttributeError) for part in parts
+        )
 
     def forgetting(self, share):
         """Return the same beliefs, to forget at another pace from here on."""

@@ -21,23 +21,27 @@ from odalib.estimators._parameters import (
     same_items,
     same_parameters,
 )
+from odalib.estimators._persistence import Versioned
 from odalib.estimators._sklearn import (
     CallbackSupportMixin,
     DocumentationLink,
     HasMethods,
     Interval,
-    LevelCallbacks,
     StrOptions,
     check_weights,
     skips_validation,
     validate_parameters,
     validate_rows,
 )
-from odalib.estimators._state import features_kept_on_failure
+from odalib.estimators._state import all_or_nothing, on_one_state
 from odalib.estimators._threads import single_threaded_blas
 from odalib.estimators.resolution import Resolution, as_resolutions, temperatures_of
 from odalib.inference.annealing.batch import Batch
-from odalib.inference.annealing.bregman import check_range, check_weighted_squares
+from odalib.inference.annealing.bregman import (
+    check_counts,
+    check_range,
+    check_weighted_squares,
+)
 from odalib.inference.annealing.divergences import DIVERGENCES, as_divergence
 from odalib.inference.annealing.grown import fit_layers
 from odalib.inference.annealing.local.base import LocalModels
@@ -73,7 +77,7 @@ def fitted_attribute(name, description):
     return property(get, doc=description)
 
 
-class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
+class BaseAnnealer(CallbackSupportMixin, DocumentationLink, Versioned, BaseEstimator):
     """Base of the annealing estimators.
 
     A fit and a stream leave the same kind of state, so that each goes on from the
@@ -119,6 +123,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
     tree_ = fitted_attribute("summary", "Codevectors of all resolutions.")
 
     @property
+    @on_one_state
     def drift_score_(self):
         """How far the last call of ``partial_fit`` moved the codebook.
 
@@ -134,6 +139,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
             return 0.0
         return drift(now, before, self._state.layers[-1].solution.divergence)
 
+    @on_one_state
     def apply(self, X):
         """Give the leaf of every row.
 
@@ -149,6 +155,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         labels = self._on_rows(X, Tree.cells)
         return self.tree_.first_nodes[-1] + labels[-1]
 
+    @on_one_state
     def decision_path(self, X):
         """Give the nodes that every row passes on its way from the root to a leaf.
 
@@ -176,16 +183,16 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         """Return attributes that the rows of a call set, those of no weight too."""
         return {}
 
-    @features_kept_on_failure
-    def _anneal(self, X, y, sample_weight):
+    @all_or_nothing
+    def _anneal(self, X, y, sample_weight, callbacks):
         """Fit all rows, from the start."""
         batch, learnt = self._check_batch(X, y, sample_weight, reset=True)
+        learnt |= self._features()
         settings = self._settings(check_random_state(self.random_state).randint(2**31))
         n_seen = float(batch.weights.sum())
-        callbacks = LevelCallbacks(self, X, sample_weight)
 
         def begin(layers):
-            return Stream(settings, batch.rows.dtype, layers, n_seen)
+            return Stream(settings, batch.rows.dtype.type, layers, n_seen)
 
         def on_level(level, layers):
             if self.verbose:
@@ -200,15 +207,13 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
             layers = fit_layers(_usable(batch), settings, self._n_threads(), on_level)
             state = begin(layers)
             learnt |= self._after(state, batch, in_stream=False)
-        # Before the swap: where warnings are errors, nothing has changed.
         self._warn(layers)
         vars(self).update(
             learnt, _state=state, _parameters=self._current(), _followed=None
         )
         callbacks.end({"_state": state, **learnt})
-        return self
 
-    @features_kept_on_failure
+    @all_or_nothing
     def _learn(self, X, y, sample_weight, **announced):
         """Learn from some more rows."""
         first = not hasattr(self, "_state")
@@ -223,7 +228,7 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         )
         if first:
             seed = check_random_state(self.random_state).randint(2**31)
-            state = WarmUp(self._settings(seed), batch.rows.dtype)
+            state = WarmUp(self._settings(seed), batch.rows.dtype.type)
         else:
             state = self._state
             if not unchanged:
@@ -239,7 +244,6 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
         vars(self).update(
             learnt, _state=state, _parameters=parameters, _followed=followed
         )
-        return self
 
     def _at(self, number_name, number, temperature, rows=None):
         """Fitted estimator of another level of the path, taught rows or as it was."""
@@ -303,6 +307,10 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
 
     def _kept_by_levels(self):
         """Attributes that every level of a path has in common."""
+        return self._features()
+
+    def _features(self):
+        """Give the number and the names of the features."""
         names = ("n_features_in_", "feature_names_in_")
         return {name: vars(self)[name] for name in names if name in vars(self)}
 
@@ -422,6 +430,8 @@ class BaseAnnealer(CallbackSupportMixin, DocumentationLink, BaseEstimator):
 def _usable(batch):
     """Rows of positive weight; a row of none is as absent."""
     check_weighted_squares(batch.rows, batch.weights)
+    if batch.targets is not None:
+        check_counts(batch.weights)
     kept = batch.weights > 0
     return batch if kept.all() else batch[kept]
 

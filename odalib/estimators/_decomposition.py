@@ -9,6 +9,7 @@ from scipy.special import log_ndtr
 
 from odalib.inference.ep.coupling import couple, least_plain_rate, normalise
 from odalib.inference.ep.sharpness import Sharpness
+from odalib.inference.saving import SavesFields
 from odalib.kernels.association import both_sides, couple_margins
 
 __all__ = ["Decomposition", "Problem", "probit_margins"]
@@ -54,7 +55,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Decomposition:
+class Decomposition(SavesFields):
     """The problems of two classes that make up a problem of many.
 
     Attributes

@@ -33,7 +33,7 @@ class FeatureMap:
     columns : array of int, slice or None
     feature_names : array of str or None
         Names of the columns, where X has any.
-    function : callable or None
+    function : callable, fitted transformer or None
         Of rows; None before the map has been bound.
     width : int or None
         Number of features it gave when it was bound.
@@ -96,11 +96,9 @@ class FeatureMap:
         return replace(bound, width=bound(rows).shape[1])
 
     def _fitted(self, rows, weights):
-        """Give the function of rows, fitted to them if need be."""
-        if not hasattr(self.source, "transform"):
-            return self.source
+        """Give the function, or the transformer, fitted to rows if need be."""
         if self.is_ready:
-            return self.source.transform
+            return self.source
 
         def fit():
             transformer = clone(self.source, safe=False)
@@ -110,7 +108,7 @@ class FeatureMap:
                 weighted = _weight_params(transformer, weights)
             return transformer.fit(_own(rows), **weighted)
 
-        return self._guarded(fit).transform
+        return self._guarded(fit)
 
     @property
     def is_ready(self):
@@ -118,15 +116,17 @@ class FeatureMap:
         if self.columns is not None or not hasattr(self.source, "transform"):
             return True
         try:
-            check_is_fitted(self.source)
-        except NotFittedError:
-            return False
+            self.source.__sklearn_tags__()
         except AttributeError:
             # Not of scikit-learn's making: what it has learnt ends in an underscore.
             return any(
                 name.endswith("_") and not name.startswith("_")
                 for name in vars(self.source)
             )
+        try:
+            check_is_fitted(self.source)
+        except NotFittedError:
+            return False
         return True
 
     def _check_mask(self, n_features):
@@ -152,12 +152,14 @@ class FeatureMap:
         if self.columns is not None:
             given = self._guarded(lambda: rows[:, self.columns])
         else:
-            given = self._guarded(lambda: self.function(self._handed(rows)))
+            function = getattr(self.function, "transform", self.function)
+            given = self._guarded(lambda: function(self._handed(rows)))
         seen = self._guarded(
             lambda: check_array(
                 given,
                 accept_sparse="csr",
                 dtype=[np.float64, np.float32],
+                order="C",
                 input_name=self.name,
             )
         )

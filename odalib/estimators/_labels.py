@@ -5,7 +5,12 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from odalib.estimators._sklearn import check_weights, refuse_collection, validate_rows
+from odalib.estimators._sklearn import (
+    as_floats,
+    check_weights,
+    refuse_collection,
+    validate_rows,
+)
 
 __all__ = [
     "announced_classes",
@@ -129,7 +134,8 @@ def classes_of(estimator, labels):
     ValueError
         For labels that are continuous, or all of one class, which is named.
     """
-    check_classification_targets(labels)
+    with as_floats("y"):
+        check_classification_targets(labels)
     classes = np.unique(labels)
     if len(classes) == 1:
         raise ValueError(

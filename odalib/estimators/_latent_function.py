@@ -3,6 +3,7 @@
 from copy import copy
 
 import numpy as np
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from odalib.estimators._multiclass import stack_moments
 from odalib.inference.ep.gaussians.covariance import check_covariance
@@ -12,6 +13,7 @@ from odalib.inference.ep.process import InducedProcess, InducingBasis, Process
 __all__ = [
     "ExactFunction",
     "InducedFunction",
+    "default_kernel",
     "latent_moments",
     "loo_moments",
     "mean_and_bound",
@@ -194,6 +196,11 @@ class InducedFunction(LatentFunction):
         """Mean and variance at the training rows, each left out."""
         mean, variance = leave_one_out(self.process.inference)
         return mean, variance + self.process.remainder
+
+
+def default_kernel():
+    """Kernel where none is given: nothing to learn, as in scikit-learn."""
+    return ConstantKernel(1.0, "fixed") * RBF(1.0, "fixed")
 
 
 def blocks(rows, size):

@@ -17,7 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from odalib.estimators._binary import from_magnetisations, to_spins
 from odalib.estimators._ising_reports import another_method, warn_of_correction
+from odalib.estimators._persistence import Versioned
 from odalib.estimators._sklearn import check_weights, validate_rows
+from odalib.estimators._state import on_one_state
 from odalib.estimators._threads import single_threaded_blas
 from odalib.inference.pairwise.conditioning import corrected_inference, infer_missing
 from odalib.inference.pairwise.gibbs import gibbs_sample
@@ -44,7 +46,7 @@ class Edge(NamedTuple):
 
 
 class BaseLearntModel(
-    OneToOneFeatureMixin, TransformerMixin, DensityMixin, BaseEstimator
+    OneToOneFeatureMixin, TransformerMixin, DensityMixin, Versioned, BaseEstimator
 ):
     """Base of an estimator whose fit ends with couplings and fields of spins.
 
@@ -53,6 +55,7 @@ class BaseLearntModel(
     ``_fixed`` and the method of ``_inference``.
     """
 
+    @on_one_state
     def score_samples(self, X):
         """Log probability of rows, in nats.
 
@@ -93,6 +96,7 @@ class BaseLearntModel(
             )
         return conditioned.log_weights - self._inferred.log_partition
 
+    @on_one_state
     def score(self, X, y=None, sample_weight=None):
         """Mean log probability of rows, in nats.
 
@@ -114,6 +118,7 @@ class BaseLearntModel(
         weights = None if sample_weight is None else check_weights(sample_weight, X)
         return float(np.average(found, weights=weights))
 
+    @on_one_state
     def transform(self, X):
         """Fill missing entries with their expected values, given the rest of their row.
 
@@ -130,8 +135,9 @@ class BaseLearntModel(
             ``coding`` says otherwise.
         """
         check_is_fitted(self)
-        return self._filled(X, self._coding, depth=3)
+        return self._filled(X, self._coding, depth=4)
 
+    @on_one_state
     def predict_proba_missing(self, X):
         """Probability that an entry is the larger of the two values of the coding.
 
@@ -146,8 +152,9 @@ class BaseLearntModel(
             Given the rest of the row where the entry is missing; 0 or 1 where it is
             not.
         """
-        return self._filled(X, "zero_one", depth=2)
+        return self._filled(X, "zero_one", depth=3)
 
+    @on_one_state
     def sample(self, n_samples=1, *, n_chains=32, burn_in=1000):
         """Draw rows by Gibbs sampling, in several chains.
 
@@ -203,6 +210,7 @@ class BaseLearntModel(
         rows = from_magnetisations(drawn.spins, self._coding, self._dtype)
         return rows, drawn.r_hat
 
+    @on_one_state
     def edges(self, k=None, *, feature_names=None):
         """List the pairs of columns with the strongest couplings.
 
@@ -244,24 +252,28 @@ class BaseLearntModel(
         ]
 
     @property
+    @on_one_state
     def log_partition_(self):
         """Log partition function."""
         check_is_fitted(self)
         return float(self._inferred.log_partition)
 
     @property
+    @on_one_state
     def magnetisations_(self):
         """Expected spins under the model."""
         check_is_fitted(self)
         return self._inferred.magnetisations.astype(self._dtype)
 
     @property
+    @on_one_state
     def correlations_(self):
         """Covariances of spins under the model."""
         check_is_fitted(self)
         return self._inferred.correlations.astype(self._dtype)
 
     @property
+    @on_one_state
     def converged_(self):
         """Whether the fit and inference met their tolerances."""
         check_is_fitted(self)
@@ -274,7 +286,7 @@ class BaseLearntModel(
             inferred, correction = corrected_inference(
                 self._stream.couplings, self._stream.fields, self._inference
             )
-        warn_of_correction(correction, stacklevel=5)
+        warn_of_correction(correction, stacklevel=6)
         return inferred
 
     def _condition(self, X):
@@ -300,6 +312,9 @@ class BaseLearntModel(
                 stacklevel=depth + 1,
             )
         return from_magnetisations(conditioned.magnetisations, coding, dtype)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "_stream")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

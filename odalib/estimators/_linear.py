@@ -10,6 +10,7 @@ from odalib.estimators._prior import (
     mean_and_bound,
     sides_by_root,
 )
+from odalib.estimators._state import on_one_state
 from odalib.inference.ep.adf import RootBelief
 from odalib.inference.ep.gaussians.weights import DenseBelief
 
@@ -39,6 +40,7 @@ class LinearProbit:
         raise NotImplementedError
 
     @property
+    @on_one_state
     def drift_score_(self):
         """How far the last call of ``partial_fit`` moved the weights.
 

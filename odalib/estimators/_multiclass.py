@@ -5,7 +5,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from odalib.estimators._decomposition import Decomposition, probit_margins
+from odalib.estimators._narrowing import narrowed
+from odalib.estimators._persistence import Versioned
 from odalib.estimators._sklearn import DocumentationLink, validate_rows
+from odalib.estimators._state import on_one_state
 from odalib.estimators._threads import single_threaded_blas
 from odalib.kernels.association import latent_moments
 
@@ -55,7 +58,9 @@ def moments_by_roots(rows, beliefs):
     return latent_moments(rows.astype(np.float64, copy=False), means, roots)
 
 
-class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
+class BaseProbitClassifier(
+    DocumentationLink, ClassifierMixin, Versioned, BaseEstimator
+):
     """Base of the classifiers whose classes come from latent Gaussian values.
 
     What is fitted holds ``classes_`` and ``_decomposition``, and gives the latent
@@ -105,6 +110,7 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
         """Validate rows; in float32 where answers are to be."""
         return validate_rows(self, X, reset=False)
 
+    @on_one_state
     def predict(self, X):
         """Most probable class of every row.
 
@@ -120,6 +126,7 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._of_rows(X, self._labels)
 
+    @on_one_state
     def predict_proba(self, X):
         """Probability of every class, with the uncertainty of the latent values.
 
@@ -137,6 +144,7 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
         is_binary = len(self.classes_) == 2
         return self._of_rows(X, self._sides_of_all if is_binary else self._proba)
 
+    @on_one_state
     def predict_log_proba(self, X):
         """Logarithm of `predict_proba`, without loss where that underflows.
 
@@ -156,6 +164,7 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
             logs[logs >= -np.finfo(np.float32).epsneg / 2] = 0.0
         return logs
 
+    @on_one_state
     def decision_function(self, X):
         """Give scores that decide as `predict` does, to the last bit.
 
@@ -192,6 +201,7 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
         is_top = probabilities == probabilities.max(axis=1, keepdims=True)
         return np.where(is_top, top, np.minimum(scores, np.nextafter(top, -np.inf)))
 
+    @on_one_state
     def latent_mean_and_variance(self, X):
         """Mean and variance of the latent values.
 
@@ -284,7 +294,12 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
             ]
         dtype = dtype_of_answers(rows)
         columns = zip(*blocks, strict=True)
-        return [np.concatenate(column).astype(dtype, copy=False) for column in columns]
+        return [
+            narrowed(
+                np.concatenate(column), dtype, "Latent values or log probabilities"
+            )
+            for column in columns
+        ]
 
     def _is_positive(self, rows):
         """Whether the second of two classes is more probable, 0 or 1, (n,).
@@ -300,6 +315,11 @@ class BaseProbitClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
         if len(near):
             sides[near] = self._sides(rows[near]).astype(dtype).argmax(axis=1)
         return sides
+
+    def __sklearn_is_fitted__(self):
+        # scikit-learn would look through all attributes, to which another thread may be
+        # adding one that is kept once it was asked for.
+        return hasattr(self, "_decomposition")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

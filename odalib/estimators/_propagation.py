@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from odalib.estimators._decomposition import probit_margins
 from odalib.estimators._multiclass import BaseProbitClassifier
+from odalib.estimators._state import on_one_state
 
 __all__ = ["BasePropagation"]
 
@@ -27,6 +28,7 @@ class BasePropagation(BaseProbitClassifier):
         """
         raise NotImplementedError
 
+    @on_one_state
     def loo_predict_proba(self):
         """Probability of every class for the rows of the last call, each left out.
 

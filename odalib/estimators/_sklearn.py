@@ -1,5 +1,6 @@
 """The one place that knows which scikit-learn is installed."""
 
+from contextlib import contextmanager
 from importlib.metadata import metadata
 from inspect import signature
 
@@ -39,6 +40,7 @@ __all__ = [
     "Interval",
     "LevelCallbacks",
     "StrOptions",
+    "as_floats",
     "check_weights",
     "fit_context",
     "refuse_collection",
@@ -97,6 +99,23 @@ def refuse_collection(name, array):
         )
 
 
+@contextmanager
+def as_floats(name):
+    """Within it, numbers that no float holds are refused as infinities are.
+
+    Wider floats become infinite as they are cast, and infinities of both signs add up
+    to what is no number: scikit-learn then looks at every entry, and names the fault.
+    """
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
+    except OverflowError as error:
+        raise ValueError(
+            f"Input {name} contains infinity or a value too large for a float; scale "
+            f"{name}."
+        ) from error
+
+
 def check_weights(sample_weight, X):
     """Weights of the rows as float64, shape (n,).
 
@@ -109,9 +128,10 @@ def check_weights(sample_weight, X):
     if sample_weight is None:
         return np.ones(X.shape[0])
     refuse_collection("sample_weight", sample_weight)
-    weights = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=False
-    )
+    with as_floats("sample_weight"):
+        weights = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=False
+        )
     with np.errstate(over="ignore"):
         total = weights.sum()
     if not np.isfinite(total):
@@ -138,14 +158,15 @@ def validate_rows(estimator, X, *, reset, missing=False, finite=True):
     """
     if reset or not (_is_formed(estimator, X) and (not finite or _has_finite_sum(X))):
         refuse_collection("X", X)
-        X = validate_data(
-            estimator,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan" if missing else True,
-        )
+        with as_floats("X"):
+            X = validate_data(
+                estimator,
+                X,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                ensure_all_finite="allow-nan" if missing else True,
+            )
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -179,7 +200,10 @@ def validate_structures(estimator, X, *, reset):
     refuse_collection("X", X)
     kernel = estimator.kernel
     if kernel is None or kernel.requires_vector_input:
-        return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32])
+        with as_floats("X"):
+            return validate_data(
+                estimator, X, reset=reset, dtype=[np.float64, np.float32]
+            )
     return validate_data(estimator, X, reset=reset, ensure_2d=False, dtype=None)
 
 

@@ -1,31 +1,117 @@
-"""Fitted state: a call that fails leaves it as it was, what it rests on stays."""
+"""Fitted state: computed on a draft, swapped in at once, answered from as it was found.
 
+The attributes of an estimator are one dictionary. A call that learns fills another,
+which takes its place by one assignment: whatever fails or interrupts it before leaves
+the estimator as it was, and other threads see the one or the other.
+"""
+
+import os
+from contextlib import contextmanager
 from functools import cached_property, wraps
+from operator import is_
+from threading import RLock
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from odalib.estimators._sklearn import validate_parameters
 
-__all__ = ["cached_fitted", "check_midstream", "features_kept_on_failure"]
+__all__ = [
+    "all_or_nothing",
+    "cached_fitted",
+    "check_midstream",
+    "draws_kept_on_failure",
+    "on_one_state",
+    "turn_of",
+]
+
+# Calls that learn take turns, by estimator. Not an attribute of it, as it would have
+# to be left out of copies of any kind.
+_turns: WeakKeyDictionary = WeakKeyDictionary()
+
+if hasattr(os, "register_at_fork"):
+    # The threads whose turn it was are not in the child.
+    os.register_at_fork(after_in_child=_turns.clear)
 
 
-def features_kept_on_failure(method):
-    """Restore the number and the names of the features where a method fails."""
+def turn_of(estimator):
+    """Lock that a thread holds while it teaches an estimator, as often as it likes."""
+    return _turns.setdefault(estimator, RLock())
+
+
+def all_or_nothing(method):
+    """Let a method that learns change the whole state in the end, or nothing.
+
+    It is given a draft, which has the attributes of the estimator and may set its own
+    in any order. Where it fails, a generator given as ``random_state`` is taken back
+    as well. Calls from several threads wait for one another: none is lost.
+    """
 
     @wraps(method)
-    def guarded(self, *args, **kwargs):
-        names = ("n_features_in_", "feature_names_in_")
-        before = {name: vars(self)[name] for name in names if name in vars(self)}
-        try:
-            return method(self, *args, **kwargs)
-        except BaseException:
-            for name in names:
-                vars(self).pop(name, None)
-            vars(self).update(before)
-            raise
+    def learning(self, *args, **kwargs):
+        with turn_of(self):
+            before, after = vars(self).copy(), None
+            draft = _of_attributes(self, before.copy())
+            generator = before.get("random_state")
+            if not isinstance(generator, np.random.RandomState):
+                generator = None
+            drawn = None if generator is None else generator.get_state()
+            try:
+                method(draft, *args, **kwargs)
+                after = _with_changes(vars(self), before, vars(draft))
+                self.__dict__ = after
+            except BaseException:
+                if generator is not None and vars(self) is not after:
+                    generator.set_state(drawn)
+                raise
+        return self
 
-    return guarded
+    return learning
+
+
+@contextmanager
+def draws_kept_on_failure(random_state):
+    """Take back a generator, where one is given, if the block fails."""
+    is_generator = isinstance(random_state, np.random.RandomState)
+    drawn = random_state.get_state() if is_generator else None
+    try:
+        yield
+    except BaseException:
+        if is_generator:
+            random_state.set_state(drawn)
+        raise
+
+
+def on_one_state(method):
+    """Let a method answer from the state that it finds, whatever replaces it meanwhile.
+
+    What it keeps once computed stays with that state.
+    """
+
+    @wraps(method)
+    def answering(self, *args, **kwargs):
+        return method(_of_attributes(self, vars(self)), *args, **kwargs)
+
+    return answering
+
+
+def _of_attributes(estimator, attributes):
+    """Estimator of the same class that has these attributes, and shares them."""
+    other = object.__new__(type(estimator))
+    other.__dict__ = attributes
+    return other
+
+
+def _with_changes(now, before, after):
+    """Attributes as they are now, with what a draft has set and removed since."""
+    if now.keys() == before.keys() and all(map(is_, now.values(), before.values())):
+        return after
+    merged = {name: value for name, value in now.items() if name in after}
+    for name, value in after.items():
+        if name not in before or before[name] is not value:
+            merged[name] = value
+    return merged
 
 
 class cached_fitted(cached_property):

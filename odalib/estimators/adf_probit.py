@@ -20,7 +20,7 @@ from odalib.estimators._linear import LinearProbit
 from odalib.estimators._multiclass import BaseProbitClassifier
 from odalib.estimators._prior import check_latent_range, weight_variances
 from odalib.estimators._sklearn import Interval, StrOptions, fit_context
-from odalib.estimators._state import check_midstream, features_kept_on_failure
+from odalib.estimators._state import all_or_nothing, check_midstream, on_one_state
 from odalib.estimators._threads import single_threaded_blas
 from odalib.estimators._updates import check_updates
 from odalib.inference.ep.orderings import draw_order
@@ -157,12 +157,14 @@ class ADFProbitClassifier(LinearProbit, BaseProbitClassifier):
         self.random_state = random_state
 
     @property
+    @on_one_state
     def coef_(self):
         """Means of the weights, shape (n_problems, n_features)."""
         check_is_fitted(self)
         return self._beliefs.moments[0][:, : self.n_features_in_]
 
     @property
+    @on_one_state
     def intercept_(self):
         """Means of the intercepts, shape (n_problems,)."""
         check_is_fitted(self)
@@ -247,7 +249,7 @@ class ADFProbitClassifier(LinearProbit, BaseProbitClassifier):
         """
         return self._learn(X, y, classes, sample_weight)
 
-    @features_kept_on_failure
+    @all_or_nothing
     def _fit(self, X, y, sample_weight):
         if self.n_orderings > 1 and not self.shuffle:
             raise ValueError(
@@ -266,9 +268,9 @@ class ADFProbitClassifier(LinearProbit, BaseProbitClassifier):
                     for visits in self._visits(rows, codes, weights)
                 ]
             )
-        return self._become(classes, beliefs)
+        self._become(classes, beliefs)
 
-    @features_kept_on_failure
+    @all_or_nothing
     def _learn(self, X, y, classes, sample_weight):
         first = not hasattr(self, "_beliefs")
         if not first:
@@ -284,7 +286,7 @@ class ADFProbitClassifier(LinearProbit, BaseProbitClassifier):
         check_updates(weights)
         with single_threaded_blas():
             learnt = beliefs.learn(rows, codes, weights)
-        return self._become(classes, learnt, beliefs.means)
+        self._become(classes, learnt, beliefs.means)
 
     def _begin(self, classes, rows):
         """Return the prior, for rows that are in its range."""
@@ -299,7 +301,7 @@ class ADFProbitClassifier(LinearProbit, BaseProbitClassifier):
             variances,
             self.covariance,
             self.fit_intercept,
-            rows.dtype,
+            rows.dtype.type,
         ).forgetting(self.forgetting)
 
     def _visits(self, rows, codes, weights):
@@ -313,12 +315,11 @@ class ADFProbitClassifier(LinearProbit, BaseProbitClassifier):
             yield shares, visits
 
     def _become(self, classes, beliefs, means_before=None):
-        """Take over what was learnt, in the end and at once."""
+        """Take over what was learnt."""
         self.classes_ = classes
         self._decomposition = beliefs.decomposition
         self._beliefs, self._means_before = beliefs, means_before
         self._fixed = {name: copy(getattr(self, name)) for name in FIXED}
-        return self
 
     def _beliefs_of_problems(self):
         return self._beliefs.of_problems

@@ -6,12 +6,7 @@ from typing import ClassVar
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import (
-    RBF,
-    CompoundKernel,
-    ConstantKernel,
-    Kernel,
-)
+from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,6 +16,7 @@ from odalib.estimators._labels import classes_of, encode, labelled_rows
 from odalib.estimators._latent_function import (
     ExactFunction,
     InducedFunction,
+    default_kernel,
     latent_moments,
     loo_moments,
     mean_and_bound,
@@ -32,7 +28,7 @@ from odalib.estimators._sklearn import (
     fit_context,
     validate_structures,
 )
-from odalib.estimators._state import features_kept_on_failure
+from odalib.estimators._state import all_or_nothing, on_one_state
 from odalib.estimators._threads import single_threaded_blas
 from odalib.estimators.oda_clusterer import ODAClusterer
 from odalib.inference.ep.multiple import Report
@@ -218,6 +214,7 @@ class EPGaussianProcessClassifier(BasePropagation):
         """
         return self._fit(X, y, sample_weight)
 
+    @on_one_state
     def log_marginal_likelihood(
         self, theta=None, eval_gradient=False, clone_kernel=True
     ):
@@ -284,7 +281,14 @@ class EPGaussianProcessClassifier(BasePropagation):
             return self._kernels[0]
         return CompoundKernel(list(self._kernels))
 
-    @features_kept_on_failure
+    @property
+    def _kernels(self):
+        """Kernels of the problems. The default learns nothing, and is not saved."""
+        if self._own_kernels is None:
+            return [default_kernel()] * len(self._functions)
+        return self._own_kernels
+
+    @all_or_nothing
     def _fit(self, X, y, sample_weight):
         if isinstance(self.kernel, CompoundKernel):
             raise ValueError(
@@ -332,22 +336,18 @@ class EPGaussianProcessClassifier(BasePropagation):
             "log_marginal_likelihood_value_": float(np.mean(values)),
             "_decomposition": decomposition,
             "_functions": functions,
-            "_kernels": kernels,
+            "_own_kernels": None if self.kernel is None else kernels,
             "_parts": parts,
             "_dtype": np.float32 if rows.dtype == np.float32 else np.float64,
-            # Where warnings are errors it raises, and nothing has changed.
             **self._of_report(report, depth=5),
         }
         if inducing is not None:
             state["inducing_points_"] = inducing
         vars(self).pop("inducing_points_", None)
         vars(self).update(state)
-        return self
 
     def _first_kernel(self):
-        if self.kernel is None:
-            return ConstantKernel(1.0, "fixed") * RBF(1.0, "fixed")
-        return clone(self.kernel)
+        return default_kernel() if self.kernel is None else clone(self.kernel)
 
     def _choose_inducing(self, rows, weights, random_state):
         """Inducing points, shape (m, d), or None."""

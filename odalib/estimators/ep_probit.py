@@ -16,6 +16,7 @@ from odalib.estimators._labels import (
 )
 from odalib.estimators._linear import LinearProbit
 from odalib.estimators._multiclass import stack_moments
+from odalib.estimators._narrowing import narrowed
 from odalib.estimators._prior import (
     check_latent_range,
     weight_variances,
@@ -24,9 +25,9 @@ from odalib.estimators._prior import (
 from odalib.estimators._propagation import BasePropagation
 from odalib.estimators._sklearn import Interval, StrOptions, fit_context
 from odalib.estimators._state import (
+    all_or_nothing,
     cached_fitted,
     check_midstream,
-    features_kept_on_failure,
 )
 from odalib.estimators._threads import single_threaded_blas
 from odalib.inference.ep.gaussians.weights import DenseBelief, prior_belief
@@ -246,8 +247,13 @@ default=1.0
             Intercept last; without one, no last row and column.
         """
         check_is_fitted(self)
+        return self._covariances(ValueError)
+
+    def _covariances(self, refusal):
+        """Posterior covariances of the weights in the dtype of the rows."""
         covariances = [belief.covariance() for belief in self._learnt.beliefs]
-        return np.array(covariances, dtype=self._dtype)
+        what = "Posterior covariances of weights"
+        return narrowed(np.array(covariances), self._dtype, what, refusal)
 
     @cached_fitted
     def covariance_(self):
@@ -257,7 +263,7 @@ default=1.0
                 "covariance_ is not formed where features outnumber rows; call "
                 "posterior_covariance()."
             )
-        return self.posterior_covariance()
+        return self._covariances(AttributeError)
 
     def _loo_moments(self):
         if self._loo is None:
@@ -278,7 +284,7 @@ default=1.0
         beliefs = self._learnt.beliefs
         return stack_moments(belief.latent(design) for belief in beliefs)
 
-    @features_kept_on_failure
+    @all_or_nothing
     def _fit(self, X, y, sample_weight):
         rows, labels, weights = labelled_rows(self, X, y, sample_weight, reset=True)
         classes = classes_of(self, labels[weights > 0])
@@ -286,11 +292,9 @@ default=1.0
         before = self._nothing_learnt(decomposition)
         by_evidence = isinstance(self.prior_variance, str)
         learn = self._learn_by_evidence if by_evidence else self._learn_more
-        return self._become(
-            rows, labels, weights, classes, decomposition, before, learn
-        )
+        self._become(rows, labels, weights, classes, decomposition, before, learn)
 
-    @features_kept_on_failure
+    @all_or_nothing
     def _partial_fit(self, X, y, classes, sample_weight):
         first = not hasattr(self, "_learnt")
         if not first:
@@ -308,7 +312,7 @@ default=1.0
             before = self._nothing_learnt(decomposition)
         else:
             decomposition, before = self._decomposition, self._learnt
-        return self._become(
+        self._become(
             rows,
             labels,
             weights,
@@ -353,16 +357,14 @@ default=1.0
             "_learnt": learnt,
             "_loo": loo,
             "_means_before": means_before,
-            "_dtype": rows.dtype,
+            "_dtype": rows.dtype.type,
             "_fixed": {name: copy(getattr(self, name)) for name in FIXED},
             **self._of_weights(learnt, rows.dtype),
-            # Where warnings are errors it raises, and nothing has changed.
             **self._of_report(report, depth=6),
         }
         for name in ("covariance_", "intercept_variance_"):
             vars(self).pop(name, None)
         vars(self).update(state)
-        return self
 
     def _nothing_learnt(self, decomposition):
         """Priors of all problems; where the evidence chooses, until it has."""
@@ -398,7 +400,8 @@ default=1.0
 
     def _of_weights(self, learnt, dtype):
         """Fitted attributes that tell of the weights, in the dtype of the rows."""
-        means = np.array([belief.mean for belief in learnt.beliefs], dtype)
+        means = np.array([belief.mean for belief in learnt.beliefs])
+        means = narrowed(means, dtype, "Posterior means of weights")
         # Not in float32, whose range their squares may leave.
         variances = np.array(learnt.variances)
         n_features = self.n_features_in_

@@ -23,9 +23,9 @@ from odalib.estimators._sklearn import (
     fit_context,
     validate_rows,
 )
-from odalib.estimators._state import check_midstream, features_kept_on_failure
+from odalib.estimators._state import all_or_nothing, check_midstream
 from odalib.estimators._threads import single_threaded_blas
-from odalib.estimators._updates import check_updates
+from odalib.estimators._updates import check_beside_penalty, check_updates
 from odalib.inference.pairwise.conditioning import corrected_inference
 from odalib.inference.pairwise.incomplete_fit import fit_rows
 from odalib.inference.pairwise.infer import METHODS
@@ -254,7 +254,7 @@ class IsingModel(DocumentationLink, BaseLearntModel):
         """
         return self._partial_fit(X, sample_weight)
 
-    @features_kept_on_failure
+    @all_or_nothing
     def _fit(self, X, sample_weight):
         rows, weights, learnt_as = self._training_spins(X, sample_weight, reset=True)
         if not len(rows):
@@ -279,7 +279,6 @@ class IsingModel(DocumentationLink, BaseLearntModel):
             inferred, correction = corrected_inference(
                 fit.couplings, fit.fields, self.inference
             )
-        # Where warnings are errors these raise, and nothing has changed.
         warn_of_columns(rows, self.get_feature_names_out())
         warn_of_fit(completed, self.max_iter)
         warn_of_inference(inferred)
@@ -287,9 +286,8 @@ class IsingModel(DocumentationLink, BaseLearntModel):
         self._become(stream, learnt_as, completed.converged)
         self._inferred = inferred
         self.n_iter_ = fit.n_iter
-        return self
 
-    @features_kept_on_failure
+    @all_or_nothing
     def _partial_fit(self, X, sample_weight):
         if self.penalty == "l1" or self.fit_method == "likelihood":
             raise ValueError(
@@ -311,7 +309,6 @@ class IsingModel(DocumentationLink, BaseLearntModel):
         self._become(stream, learnt_as, True)
         for name in ("_inferred", "n_iter_"):
             vars(self).pop(name, None)
-        return self
 
     def _training_spins(self, X, sample_weight, *, reset):
         """Spins of the rows that tell something, their weights, coding and dtype."""
@@ -323,6 +320,7 @@ class IsingModel(DocumentationLink, BaseLearntModel):
         rows = validate_rows(self, X, reset=reset, missing=True)
         refuse_inference(self.inference, rows.shape[1])
         weights = check_weights(sample_weight, rows)
+        check_beside_penalty(weights)
         if not reset:
             coding = self._coding
         elif self.coding != "auto":
@@ -333,7 +331,7 @@ class IsingModel(DocumentationLink, BaseLearntModel):
             coding = coding_of(rows)
         spins = to_spins(rows, coding, self.binarize)
         telling = (weights > 0) & spins.any(axis=1)
-        return spins[telling], weights[telling], (coding, rows.dtype)
+        return spins[telling], weights[telling], (coding, rows.dtype.type)
 
     def _generator(self):
         """Make the generator of random numbers that ``random_state`` seeds."""
@@ -341,7 +339,7 @@ class IsingModel(DocumentationLink, BaseLearntModel):
         return np.random.default_rng(seed)
 
     def _become(self, stream, learnt_as, converged):
-        """Take over what was learnt, at the end and at once."""
+        """Take over what was learnt."""
         coding, dtype = learnt_as
         vars(self).update(
             _stream=stream,

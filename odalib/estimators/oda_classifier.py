@@ -20,10 +20,12 @@ from odalib.estimators._labels import (
 from odalib.estimators._metric import METRICS, check_metric, metric_features
 from odalib.estimators._sklearn import (
     Interval,
+    LevelCallbacks,
     StrOptions,
     fit_context,
     with_callbacks,
 )
+from odalib.estimators._state import on_one_state
 from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.groups import MAX_CLASSES
 from odalib.inference.annealing.local.class_vote import ClassVote
@@ -246,6 +248,7 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
     )
 
     @property
+    @on_one_state
     def tree_(self):
         """Codevectors of all resolutions, their parents, weights and classes."""
         check_is_fitted(self)
@@ -265,6 +268,7 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         return np.sort(self._labels)
 
     @property
+    @on_one_state
     def codevector_classes_(self):
         """Class of each codevector."""
         check_is_fitted(self)
@@ -301,7 +305,8 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
             For fewer distinct rows than ``n_codevectors``, and when ``max_iter`` ended
             annealing.
         """
-        return self._anneal(X, y, sample_weight)
+        callbacks = LevelCallbacks(self, X, sample_weight)
+        return self._anneal(X, y, sample_weight, callbacks)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn from some more rows of a stream.
@@ -337,6 +342,7 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         """
         return self._learn(X, y, sample_weight, classes=classes)
 
+    @on_one_state
     def predict(self, X):
         """Most probable class of every row.
 
@@ -352,6 +358,7 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         probabilities = self._on_rows(X, self._class_probabilities)
         return self.classes_[probabilities.argmax(axis=0)]
 
+    @on_one_state
     def predict_proba(self, X):
         """Probability of every class.
 
@@ -368,6 +375,7 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         probabilities = self._on_rows(X, self._class_probabilities)
         return np.ascontiguousarray(probabilities.T)
 
+    @on_one_state
     def predict_log_proba(self, X):
         """Logarithm of `predict_proba`, without loss where that underflows.
 
@@ -382,6 +390,7 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         """
         return self._on_rows(X, self._class_log_probabilities)
 
+    @on_one_state
     def explain(self, X):
         """Tell which codevector decided the class of every row.
 
@@ -402,6 +411,7 @@ class ODAClassifier(ClassifierMixin, BaseAnnealer):
         explanation = self._on_rows(X, explain_votes)
         return Bunch(**vars(explanation))
 
+    @on_one_state
     def at(
         self,
         *,

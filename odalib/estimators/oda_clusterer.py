@@ -1,6 +1,6 @@
 """Clustering by online deterministic annealing."""
 
-from functools import cached_property, partial
+from functools import partial
 from numbers import Integral
 from typing import ClassVar
 
@@ -11,10 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from odalib.estimators._annealing import BaseAnnealer, fitted_attribute
 from odalib.estimators._sklearn import (
     Interval,
+    LevelCallbacks,
     check_weights,
     fit_context,
     with_callbacks,
 )
+from odalib.estimators._state import on_one_state
 from odalib.estimators._threads import single_threaded_blas
 from odalib.inference.annealing.tree import Tree
 
@@ -129,7 +131,7 @@ class ODAClusterer(
         ``'target_distortion'``, ``'max_iter'`` or ``'callback'``.
     plateau_strength_ : float or None
         Where the number of codevectors was chosen: by what factor its plateau, over
-        log temperature, exceeds the next longest.
+        log temperature, exceeds the next longest; infinite where there is no other.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X has column names that are all strings.
@@ -216,6 +218,7 @@ class ODAClusterer(
             return {"_last": RowsToAssign(state, batch.kept())}
         return {"_last": assign_rows(state, batch, self._n_threads())}
 
+    @on_one_state
     def _last_call(self):
         """Labels and sum of divergences of the rows of the last call."""
         check_is_fitted(self)
@@ -269,7 +272,8 @@ class ODAClusterer(
             For fewer distinct rows than ``n_clusters``, and when ``max_iter`` ended
             annealing.
         """
-        return self._anneal(X, None, sample_weight)
+        callbacks = LevelCallbacks(self, X, sample_weight)
+        return self._anneal(X, None, sample_weight, callbacks)
 
     def partial_fit(self, X, y=None, sample_weight=None):
         """Learn from some more rows of a stream.
@@ -301,6 +305,7 @@ class ODAClusterer(
         """
         return self._learn(X, None, sample_weight)
 
+    @on_one_state
     def predict(self, X):
         """Nearest codevector of every row.
 
@@ -315,6 +320,7 @@ class ODAClusterer(
         """
         return self._on_rows(X, lambda tree, *args: tree.cells(*args)[-1])
 
+    @on_one_state
     def predict_proba(self, X):
         """Give the Gibbs association of every row with the codevectors.
 
@@ -333,6 +339,7 @@ class ODAClusterer(
         """
         return self._on_rows(X, Tree.association)
 
+    @on_one_state
     def predict_log_proba(self, X):
         """Logarithm of `predict_proba`, without loss where that underflows.
 
@@ -347,6 +354,7 @@ class ODAClusterer(
         """
         return self._on_rows(X, partial(Tree.association, log=True))
 
+    @on_one_state
     def transform(self, X):
         """Divergence of every row from every codevector.
 
@@ -361,6 +369,7 @@ class ODAClusterer(
         """
         return self._on_rows(X, Tree.divergences)
 
+    @on_one_state
     def score_samples(self, X):
         """Log density of every row under the mixture at the last temperature.
 
@@ -378,6 +387,7 @@ class ODAClusterer(
         """
         return self._on_rows(X, Tree.log_density)
 
+    @on_one_state
     def score(self, X, y=None, sample_weight=None):
         """Give minus the weighted mean divergence of rows from their codevectors.
 
@@ -399,6 +409,7 @@ class ODAClusterer(
             sample_weight = check_weights(sample_weight, divergences[:, np.newaxis])
         return -float(np.average(divergences, weights=sample_weight))
 
+    @on_one_state
     def at(self, *, n_clusters=None, temperature=None):
         """Fitted estimator of another level of the path, without a fit.
 
@@ -459,13 +470,17 @@ class RowsToAssign:
         self.state = state
         self.batch = batch
 
-    @cached_property
+    @property
     def assigned(self):
         """Labels, and the sum of the weighted divergences."""
-        with single_threaded_blas():
-            assigned = assign_rows(self.state, self.batch, n_jobs=1)
-        del self.state, self.batch
-        return assigned
+        # Several threads may ask: what one of them drops the others hold.
+        held = vars(self)
+        if "assigned" not in held:
+            with single_threaded_blas():
+                assigned = assign_rows(held["state"], held["batch"], n_jobs=1)
+            # At once, so that an interrupt loses neither.
+            self.__dict__ = held = {"assigned": assigned}
+        return held["assigned"]
 
     def __getstate__(self):
         return {"assigned": self.assigned}

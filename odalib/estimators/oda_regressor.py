@@ -13,13 +13,16 @@ from odalib.estimators._metric import METRICS, check_metric, metric_features
 from odalib.estimators._sklearn import (
     HasMethods,
     Interval,
+    LevelCallbacks,
     StrOptions,
+    as_floats,
     check_weights,
     fit_context,
     refuse_collection,
     validate_rows,
     with_callbacks,
 )
+from odalib.estimators._state import on_one_state
 from odalib.inference.annealing.batch import Batch
 from odalib.inference.annealing.bregman import check_range
 from odalib.inference.annealing.local.base import LocalModels
@@ -252,11 +255,13 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
     )
 
     @property
+    @on_one_state
     def local_coef_(self):
         """Slopes of the linear models of the cells."""
         return self._as_published(self._linear_models()[0])
 
     @property
+    @on_one_state
     def local_intercept_(self):
         """Intercepts of the linear models of the cells."""
         return self._as_published(self._linear_models()[1])
@@ -322,7 +327,8 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
             For fewer distinct rows than ``n_codevectors``, and when ``max_iter`` ended
             annealing.
         """
-        return self._anneal(X, y, sample_weight)
+        callbacks = LevelCallbacks(self, X, sample_weight)
+        return self._anneal(X, y, sample_weight, callbacks)
 
     def partial_fit(self, X, y, sample_weight=None):
         """Learn from some more rows of a stream.
@@ -353,6 +359,7 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         """
         return self._learn(X, y, sample_weight)
 
+    @on_one_state
     def predict(self, X, return_std=False):
         """Predict the targets of every row.
 
@@ -377,6 +384,7 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
             return values
         return values, self._as_published(np.sqrt(variance))
 
+    @on_one_state
     def at(
         self,
         *,
@@ -469,15 +477,16 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
             )
         refuse_collection("y", y)
         try:
-            y = check_array(
-                y,
-                ensure_2d=False,
-                allow_nd=True,
-                ensure_min_samples=0,
-                ensure_min_features=0,
-                dtype=np.float64,
-                input_name="y",
-            )
+            with as_floats("y"):
+                y = check_array(
+                    y,
+                    ensure_2d=False,
+                    allow_nd=True,
+                    ensure_min_samples=0,
+                    ensure_min_features=0,
+                    dtype=np.float64,
+                    input_name="y",
+                )
         except ValueError as error:
             raise ValueError(f"y must be finite numbers. {error}") from error
         if y.ndim > 2 or y.ndim == 0 or 0 in y.shape[1:]:

@@ -5,12 +5,16 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from odalib.estimators._persistence import Versioned
 from odalib.inference.annealing.schedule import OPEN_NUMBER
 
 __all__ = ["Resolution", "as_resolutions", "temperatures_of"]
 
+# Of a temperature: its reciprocal is a float.
+LEAST = float(np.finfo(np.float64).tiny)
 
-class Resolution(BaseEstimator):
+
+class Resolution(Versioned, BaseEstimator):
     """Features of one level of a multi-resolution estimator, and how far it grows.
 
     An element of the parameter ``resolutions``; a feature map alone stands for a
@@ -143,10 +147,16 @@ def temperatures_of(resolution, estimator, of_what=""):
     Raises
     ------
     ValueError
-        Where the first is below the last.
+        Where the first is below the last, or one has no finite reciprocal.
     """
     first = resolution.max_temperature or estimator.max_temperature
     last = resolution.min_temperature or estimator.min_temperature
+    for name, value in (("max_temperature", first), ("min_temperature", last)):
+        if value is not None and value < LEAST:
+            raise ValueError(
+                f"{name}={value!r}{of_what} must be at least {LEAST:.3g}: exponents "
+                "are divided by temperatures."
+            )
     if first is not None and last is not None and first < last:
         raise ValueError(
             f"max_temperature={first!r}{of_what} is below min_temperature={last!r}; "

@@ -226,8 +226,7 @@ def tabulate(parameter, numbers, outcomes):
     n_folds = len(outcomes)
     finite = np.isfinite(scores).all(axis=1)
     mean, std = np.full((2, len(numbers)), np.nan)
-    mean[finite] = scores[finite].mean(axis=1)
-    std[finite] = scores[finite].std(axis=1)
+    mean[finite], std[finite] = _moments(scores[finite])
     fit_times = np.array([outcome.fit_time for outcome in outcomes])
     score_times = np.array([outcome.score_times for outcome in outcomes])
     return {
@@ -247,6 +246,14 @@ def tabulate(parameter, numbers, outcomes):
             -np.where(finite, mean, -np.inf), method="min"
         ).astype(np.int32),
     }
+
+
+def _moments(scores):
+    """Mean and standard deviation of every row, of scores too large to square, too."""
+    exponents = np.frexp(np.abs(scores).max(axis=1))[1]
+    # A power of two changes no digit.
+    scaled = np.ldexp(scores, -exponents[:, None])
+    return np.ldexp([scaled.mean(axis=1), scaled.std(axis=1)], exponents)
 
 
 def choose(results, rule):

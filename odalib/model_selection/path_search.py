@@ -21,12 +21,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from odalib.estimators._persistence import Versioned
 from odalib.estimators._sklearn import (
     HasMethods,
     StrOptions,
     fit_context,
     takes_sample_weight,
 )
+from odalib.estimators._state import all_or_nothing
 from odalib.model_selection.delegation import BestEstimatorMixin, best_has
 from odalib.model_selection.folds import (
     Fold,
@@ -41,7 +43,7 @@ from odalib.model_selection.levels import numbers_to_try, path_parameter
 __all__ = ["PathSearchCV"]
 
 
-class PathSearchCV(BestEstimatorMixin, MetaEstimatorMixin, BaseEstimator):
+class PathSearchCV(BestEstimatorMixin, MetaEstimatorMixin, Versioned, BaseEstimator):
     """Cross-validated number of codevectors, with one fit per fold.
 
     A fit with many codevectors holds, on its annealing path, the codebooks of every
@@ -207,6 +209,11 @@ class PathSearchCV(BestEstimatorMixin, MetaEstimatorMixin, BaseEstimator):
         FitFailedWarning
             Where some folds could not be fitted.
         """
+        return self._fit(X, y, params)
+
+    @all_or_nothing
+    def _fit(self, X, y, params):
+        """Search, and fit the best."""
         parameter = path_parameter(self.estimator)
         X, y = indexable(X, y)
         routed = self._route(params)
@@ -250,8 +257,13 @@ class PathSearchCV(BestEstimatorMixin, MetaEstimatorMixin, BaseEstimator):
         self.best_params_ = best_params
         self.best_score_ = float(results["mean_test_score"][best_index])
         self.n_splits_ = len(splits)
-        self.scorer_ = scorer
-        return self
+        self._scoring = self.scoring
+
+    @property
+    def scorer_(self):
+        """What scored."""
+        check_is_fitted(self)
+        return check_scoring(self.estimator, scoring=self._scoring)
 
     @available_if(best_has("fit"))
     def score(self, X, y=None, **params):
@@ -318,7 +330,7 @@ class PathSearchCV(BestEstimatorMixin, MetaEstimatorMixin, BaseEstimator):
                     f"scoring={self.scoring!r} takes no sample_weight; held-out rows "
                     "count the same in every score.",
                     UserWarning,
-                    stacklevel=4,
+                    stacklevel=6,
                 )
         return Bunch(
             estimator=Bunch(fit=fit_params),

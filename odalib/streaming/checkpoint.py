@@ -15,6 +15,7 @@ from pathlib import Path
 
 from joblib import hash as hash_of
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 
 __all__ = ["Checkpoint", "CheckpointFile", "describe", "differences"]
 
@@ -130,14 +131,29 @@ def describe(estimator):
         By name a hash, the same in every process, and a text, which may hold
         addresses; the type has the empty name.
     """
-    kind = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
+    kind = _kind(estimator)
     described = {"": (kind, kind)}
     for name, value in sorted(estimator.get_params(deep=True).items()):
         # What a part has learnt, a clone has not.
         plain = clone(value, safe=False)
         with _picklable(name):
-            described[name] = hash_of(plain), repr(plain)
+            described[name] = hash_of(_by_parameters(plain)), repr(plain)
     return described
+
+
+def _by_parameters(value):
+    """Estimators in a value as types and parameters, which no other version changes."""
+    if isinstance(value, list | tuple):
+        return [_by_parameters(part) for part in value]
+    # What is frozen counts with all that it has learnt.
+    if isinstance(value, FrozenEstimator | type) or not hasattr(value, "get_params"):
+        return value
+    parameters = value.get_params(deep=False)
+    return _kind(value), {name: _by_parameters(parameters[name]) for name in parameters}
+
+
+def _kind(estimator):
+    return f"{type(estimator).__module__}.{type(estimator).__qualname__}"
 
 
 def differences(kept, given):

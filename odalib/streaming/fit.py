@@ -206,8 +206,7 @@ class StreamFit:
         self._check_same(kept)
         # Before anything changes: it may be another stream.
         chunks = source.chunks(kept.n_batches, kept.n_samples)
-        vars(self.estimator).clear()
-        vars(self.estimator).update(vars(kept.estimator))
+        self.estimator.__dict__ = vars(kept.estimator)
         self.n_batches, self.n_samples = kept.n_batches, kept.n_samples
         self.records.n_samples = kept.n_scored
         self.records.figures = kept.figures

@@ -5,8 +5,11 @@ from typing import ClassVar
 from sklearn import get_config
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.metaestimators import available_if
 
+from odalib.estimators._persistence import Versioned
 from odalib.estimators._sklearn import DocumentationLink, fit_context
+from odalib.estimators._state import turn_of
 from odalib.streaming.steps import (
     FREEZES,
     UNABLE,
@@ -22,10 +25,16 @@ __all__ = ["StreamingPipeline", "make_streaming_pipeline"]
 METHODS = ("partial_fit", "fit", "fit_transform", "transform")
 
 
-class StreamingPipeline(DocumentationLink, Pipeline):
+def _pipeline_has(name):
+    """Whether scikit-learn's Pipeline of these steps has a method."""
+    return lambda pipeline: hasattr(super(StreamingPipeline, pipeline), name)
+
+
+class StreamingPipeline(DocumentationLink, Versioned, Pipeline):
     """Pipeline that also learns from batches, with ``partial_fit``.
 
-    Everything else is scikit-learn's :class:`~sklearn.pipeline.Pipeline`.
+    Everything else is scikit-learn's :class:`~sklearn.pipeline.Pipeline`, but that
+    calls that fail or are interrupted leave all steps as they were.
 
     Parameters
     ----------
@@ -99,6 +108,60 @@ class StreamingPipeline(DocumentationLink, Pipeline):
         )
         self.frozen = frozen
 
+    def fit(self, X, y=None, **params):
+        """Fit all steps, as Pipeline does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Whatever the first step takes.
+        y : array-like of shape (n_samples,), default=None
+            Targets, where a step needs them.
+        **params : dict
+            As of Pipeline.
+
+        Returns
+        -------
+        self
+            The pipeline, whose steps are fitted. Where one fails, all are exactly as
+            before.
+        """
+        return self._fit_or_keep(super().fit, X, y, params)
+
+    @available_if(_pipeline_has("fit_transform"))
+    def fit_transform(self, X, y=None, **params):
+        """Fit all steps, as `fit`, and transform the same rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+        **params : dict
+            As of Pipeline.
+
+        Returns
+        -------
+        X_new : array-like of shape (n_samples, n_transformed_features)
+        """
+        return self._fit_or_keep(super().fit_transform, X, y, params)
+
+    @available_if(_pipeline_has("fit_predict"))
+    def fit_predict(self, X, y=None, **params):
+        """Fit all steps, as `fit`, and predict for the same rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+        **params : dict
+            As of Pipeline.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        return self._fit_or_keep(super().fit_predict, X, y, params)
+
     @fit_context(prefer_skip_nested_validation=False)
     def partial_fit(self, X, y=None, classes=None, sample_weight=None, **params):
         """Learn from a batch: every step learns it, transforms it and hands it on.
@@ -142,7 +205,7 @@ class StreamingPipeline(DocumentationLink, Pipeline):
         named = {"classes": classes, "sample_weight": sample_weight}
         given = {name: value for name, value in named.items() if value is not None}
         metadata = self._route(given, params)
-        with kept_on_failure([step for _, step in self.steps]):
+        with turn_of(self), kept_on_failure([step for _, step in self.steps]):
             for place, (name, step) in enumerate(self.steps):
                 if is_absent(step):
                     continue
@@ -188,6 +251,18 @@ class StreamingPipeline(DocumentationLink, Pipeline):
                 if hasattr(steps[name], callee):
                     pair.mapping.add(caller="partial_fit", callee=callee)
         return router
+
+    def _fit_or_keep(self, method, X, y, params):
+        """Call a method of Pipeline that fits; where it fails, nothing has changed."""
+        self._validate_steps()
+        steps = self.steps
+        with turn_of(self), kept_on_failure([step for _, step in steps]):
+            try:
+                return method(X, y, **params)
+            except BaseException:
+                # A memory puts fitted copies in their place.
+                self.steps = steps
+                raise
 
     def _manners(self):
         """Give what each step does with a batch; TypeError where one cannot learn."""

@@ -121,8 +121,8 @@ def kept_on_failure(steps):
 
     Their states are copied beforehand: a ``partial_fit`` may write into its arrays.
     So are those of estimators among their parameters, as of pipelines in pipelines.
-    The last step is left out where it comes from odalib, whose estimators stay as
-    they were when they refuse a call, and which may have learnt much.
+    Of a last step from odalib, which may have learnt much, the attributes are noted
+    only: what they hold is replaced as it learns, and never written into.
 
     Parameters
     ----------
@@ -130,17 +130,19 @@ def kept_on_failure(steps):
         All steps, in order.
     """
     *_, last = steps
-    guarded = steps[:-1] if _keeps_itself(last) else steps
+    replaces = _replaces_what_it_holds(last)
+    guarded = steps[:-1] if replaces else steps
     parts = [part for step in guarded for part in _with_parts(step)]
     # In copies they stand for themselves, so that what is restored holds the same ones.
     same = {id(part): part for part in parts}
     before = [(part, deepcopy(vars(part), same)) for part in parts]
+    if replaces:
+        before.append((last, vars(last).copy()))
     try:
         yield
     except BaseException:
         for part, state in before:
-            vars(part).clear()
-            vars(part).update(state)
+            part.__dict__ = state
         raise
 
 
@@ -153,6 +155,6 @@ def _with_parts(step):
     return [step, *(part for part in are_parts if not isinstance(part, type))]
 
 
-def _keeps_itself(step):
+def _replaces_what_it_holds(step):
     # A class that a user derives comes from another module, and is copied.
     return type(step).__module__.partition(".")[0] == "odalib"

@@ -38,6 +38,55 @@ class AddsInPlaceAndSharesItsSums(StandIn):
         return copy.copy(self)
 
 
+@caught_by(
+    checks_persistence.check_every_way_to_pickle_saves_the_same, "protocol 2 of the"
+)
+class ForgetsItsSumsByOldProtocols(StandIn):
+    def __reduce_ex__(self, protocol):
+        *made, state = super().__reduce_ex__(protocol)[:3]
+        kept = {k: v for k, v in state.items() if protocol > 2 or k != "_sums"}
+        return *made, kept
+
+
+@caught_by(checks_persistence.check_mapped_files_are_not_written_to, "writes to it")
+class CountsItsAnswersInPlace(StandIn):
+    def _sum(self, sums, X, weight):
+        return np.append(super()._sum(sums[: 1 + 2 * X.shape[1]], X, weight), 0.0)
+
+    def _place(self, dtype):
+        with_count = self._sums
+        self._sums = with_count[:-1]
+        super()._place(dtype)
+        self._sums = with_count
+
+    def transform(self, X):
+        self._sums[-1] += 1.0
+        return super().transform(X)
+
+
+@caught_by(checks_persistence.check_skops_asks_for_no_other_types, "numpy.dtype")
+class KeepsADtype(StandIn):
+    def _place(self, dtype):
+        super()._place(dtype)
+        self._dtype = np.dtype(dtype)
+
+
+@caught_by(checks_persistence.check_answers_are_not_saved, "bytes more")
+class KeepsItsAnswers(StandIn):
+    def transform(self, X):
+        self._distances = super().transform(X)
+        return self._distances
+
+
+@caught_by(
+    checks_persistence.check_what_is_saved_does_not_grow_with_the_rows, "bytes larger"
+)
+class KeepsAllWeights(StandIn):
+    def _sum(self, sums, X, weight):
+        self._weights = np.append(getattr(self, "_weights", []), weight)
+        return super()._sum(sums, X, weight)
+
+
 @caught_by(checks_persistence.check_a_clone_is_unfitted, "clone has learnt")
 class ClonesWithAllItKnows(StandIn):
     def __sklearn_clone__(self):

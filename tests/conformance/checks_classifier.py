@@ -18,6 +18,8 @@ from .comparing import (
 )
 from .subject import N_GROUPS
 
+KIND = "labels"
+
 # Rows of the last class begin here in a stream that more of them join; for one
 # that gathers rows, before it learns online and after.
 JOINS = (40, 2400)
@@ -33,7 +35,7 @@ def _two_and_three_classes(subject):
         yield subject.make().fit(rows, labels), rows
 
 
-@needs("classifier", "predict_proba")
+@needs("classifier", "predict_proba", kind="methods tell one story")
 def check_answers_decide_alike(subject):
     """``predict`` is the class of the largest probability, and of the largest score."""
     for model, X in _two_and_three_classes(subject):
@@ -46,7 +48,7 @@ def check_answers_decide_alike(subject):
             np.testing.assert_array_equal(code, decided, "the largest score")
 
 
-@needs("classifier", "predict_proba")
+@needs("classifier", "predict_proba", kind="methods tell one story")
 def check_probabilities_are_those_of_the_classes(subject):
     """One per class, not negative, that add up to one; their logarithms are theirs."""
     for model, X in _two_and_three_classes(subject):
@@ -60,7 +62,7 @@ def check_probabilities_are_those_of_the_classes(subject):
             )
 
 
-@needs("classifier", "predict_log_proba", "unbounded")
+@needs("classifier", "predict_log_proba", "unbounded", kind="hostile numbers")
 def check_logarithms_of_small_probabilities_are_finite(subject):
     """Far rows are answered with finite logarithms, where probabilities underflow."""
     X, y = subject.groups()
@@ -122,7 +124,7 @@ def check_labels_of_any_kind(subject):
             assert known == names.tolist(), f"{how} of {name}: classes_ are {known}"
 
 
-@needs("classifier")
+@needs("classifier", kind="refusals and their words")
 def check_one_class_is_refused(subject):
     """``fit`` names the only class there is, also where others have no weight."""
     X, y = subject.groups(90)
@@ -133,7 +135,7 @@ def check_one_class_is_refused(subject):
             subject.make().fit(X, y, sample_weight=(y == 1).astype(float))
 
 
-@needs("classifier")
+@needs("classifier", kind="refusals and their words")
 def check_labels_that_are_none_are_refused(subject):
     """Missing labels, several columns of them, too few, and continuous targets."""
     X, y = subject.groups(90)
@@ -155,7 +157,7 @@ def check_labels_that_are_none_are_refused(subject):
             assert leaves(vars(model)) == before, f"{name} have moved the state"
 
 
-@needs("partial_fit", "fixed_classes")
+@needs("partial_fit", "fixed_classes", kind="refusals and their words")
 def check_classes_are_required(subject):
     """The first call must be told of all the classes."""
     X, y = subject.groups()
@@ -164,7 +166,7 @@ def check_classes_are_required(subject):
         model.partial_fit(X, y)
 
 
-@needs("partial_fit", "classifier")
+@needs("partial_fit", "classifier", kind="refusals and their words")
 def check_classes_cannot_change(subject):
     """Later calls may repeat the classes, not announce others."""
     X, y = subject.groups()
@@ -177,7 +179,7 @@ def check_classes_cannot_change(subject):
         assert leaves(vars(model)) == before, "the refused classes moved the state"
 
 
-@needs("partial_fit", "classifier")
+@needs("partial_fit", "classifier", kind="refusals and their words")
 def check_an_unseen_label_is_named(subject):
     """A label that was not announced is refused by name; nothing is learnt."""
     X, y = subject.groups()
@@ -229,7 +231,7 @@ def check_a_class_first_met_is_predicted(subject):
         np.testing.assert_array_equal(found, y[:90], f"a class after {n_rows} rows")
 
 
-@needs("partial_fit", "growing_classes", "cut_free")
+@needs("partial_fit", "growing_classes", "cut_free", kind="batches split and merged")
 def check_cutting_a_stream_that_classes_join_changes_nothing(subject):
     """The same bits for any cut, wherever the classes come in."""
     X, y = subject.cloud(N_ROWS)
@@ -261,7 +263,13 @@ def check_classes_that_join_are_as_if_announced(subject):
     )
 
 
-@needs("partial_fit", "sample_weight", "classifier", "learns_at_once")
+@needs(
+    "partial_fit",
+    "sample_weight",
+    "classifier",
+    "learns_at_once",
+    kind="weights and repetition",
+)
 def check_weight_is_repetition_in_a_class_stream(subject):
     """An integer weight counts as that many rows in a row, in every call."""
     X, y = subject.cloud(90)
@@ -280,7 +288,7 @@ def check_weight_is_repetition_in_a_class_stream(subject):
         )
 
 
-@needs("partial_fit", "fits_calls")
+@needs("partial_fit", "fits_calls", kind="batches split and merged")
 def check_one_call_is_a_fit(subject):
     """``partial_fit`` with all rows gives the bits of ``fit``."""
     X, y = subject.cloud(90)
@@ -290,7 +298,7 @@ def check_one_call_is_a_fit(subject):
     assert_same_bits(answers(model, X), answers(fitted, X), "one call with all rows")
 
 
-@needs("classifier", "latent_mean_and_variance")
+@needs("classifier", "latent_mean_and_variance", kind="methods tell one story")
 def check_latent_values_make_the_probabilities(subject):
     """Of two classes, ``Phi(mean / sqrt(1 + variance))`` is the second's."""
     for model, X in _two_and_three_classes(subject):
@@ -307,7 +315,13 @@ def check_latent_values_make_the_probabilities(subject):
             assert mean.shape == variance.shape == (len(X), 3), "one per problem"
 
 
-@needs("classifier", "loo_predict_proba", "sample_weight", "fixed_prior")
+@needs(
+    "classifier",
+    "loo_predict_proba",
+    "sample_weight",
+    "fixed_prior",
+    kind="methods tell one story",
+)
 def check_a_row_left_out_is_answered_by_the_others(subject):
     """Leave-one-out probabilities are nearly those of fits without the row.
 

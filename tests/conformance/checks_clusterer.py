@@ -4,6 +4,8 @@ import numpy as np
 
 from .comparing import assert_same_bits, needs
 
+KIND = "methods tell one story"
+
 
 @needs("clusterer", "flat")
 def check_predict_is_the_nearest_codevector(subject):

@@ -20,6 +20,8 @@ from .comparing import (
     needs,
 )
 
+KIND = "dtype and layout"
+
 
 def _models(subject, X, y, weight=None):
     """Fit, stream, and stream after a fit, as far as the estimator does these."""
@@ -124,7 +126,7 @@ def check_float32_is_kept(subject):
             assert set(found.values()) <= {np.dtype(dtype)}, f"{how}: {found}"
 
 
-@needs()
+@needs(kind="float32 against float64")
 def check_float32_agrees_with_float64(subject):
     """Rows in float32 give the same partition and nearly the same numbers."""
     X, y = subject.groups()
@@ -139,7 +141,7 @@ def check_float32_agrees_with_float64(subject):
     assert_close(a, {n: b[n] for n in found if n in b}, "float32", rtol=1e-4)
 
 
-@needs()
+@needs(kind="float32 against float64")
 def check_dtypes_may_alternate(subject):
     """Rows of float64, float32 and integer dtype meet in one model."""
     X, y = subject.counts()

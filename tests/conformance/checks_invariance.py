@@ -13,6 +13,8 @@ from .comparing import (
     needs,
 )
 
+KIND = "bits for every n_jobs and run"
+
 
 @needs()
 def check_a_repeated_fit_gives_the_same_bits(subject):
@@ -57,7 +59,7 @@ def check_threads_change_no_bit(subject):
         assert_same_model(one, two, X, "n_jobs changes partial_fit")
 
 
-@needs()
+@needs(kind="subsets of rows")
 def check_a_row_is_answered_alone_as_in_company(subject):
     """The answer about a row does not depend on the rows around it."""
     X, y = subject.cloud()
@@ -74,7 +76,7 @@ def check_a_row_is_answered_alone_as_in_company(subject):
             np.testing.assert_array_equal(part["predict"], whole["predict"][rows])
 
 
-@needs("order_free")
+@needs("order_free", kind="permutation of rows")
 def check_row_order_is_free(subject):
     """``fit`` on shuffled rows gives the same model up to the names."""
     X, y = subject.groups()
@@ -90,7 +92,7 @@ def check_row_order_is_free(subject):
         np.testing.assert_allclose(shuffled.inertia_, model.inertia_, rtol=1e-9)
 
 
-@needs()
+@needs(kind="permutation of features")
 def check_column_order_is_free(subject):
     """``fit`` on shuffled features gives the same partition and score."""
     X, y = subject.groups()
@@ -106,7 +108,7 @@ def check_column_order_is_free(subject):
         )
 
 
-@needs("sample_weight", "order_free")
+@needs("sample_weight", "order_free", kind="weights and repetition")
 def check_weight_is_repetition(subject):
     """A row of integer weight counts as that many rows, in everything learnt."""
     X, y = subject.groups()
@@ -124,7 +126,7 @@ def check_weight_is_repetition(subject):
         )
 
 
-@needs("sample_weight")
+@needs("sample_weight", kind="weights and repetition")
 def check_rows_of_no_weight_are_absent(subject):
     """Rows of zero weight leave every bit as it would be without them."""
     X, y = subject.cloud()
@@ -137,7 +139,7 @@ def check_rows_of_no_weight_are_absent(subject):
         np.testing.assert_array_equal(model.labels_, model.predict(X))
 
 
-@needs("sample_weight")
+@needs("sample_weight", kind="weights and repetition")
 def check_unit_weights_are_no_weights(subject):
     """Weights of one give the bits of no weights at all."""
     X, y = subject.cloud()
@@ -145,7 +147,7 @@ def check_unit_weights_are_no_weights(subject):
     assert_same_model(weighted, subject.make().fit(X, y), X, "weights of one matter")
 
 
-@needs("sample_weight", "order_free", "clusterer")
+@needs("sample_weight", "order_free", "clusterer", kind="weights and repetition")
 def check_the_unit_of_weight_does_not_matter(subject):
     """Weights of eight for all change nothing but the sum of the divergences."""
     X, _ = subject.groups()
@@ -155,7 +157,7 @@ def check_the_unit_of_weight_does_not_matter(subject):
     np.testing.assert_allclose(weighted.inertia_, 8.0 * plain.inertia_, rtol=1e-9)
 
 
-@needs("homogeneous", "clusterer")
+@needs("homogeneous", "clusterer", kind="scaling and shift")
 def check_scaling_by_a_power_of_two_keeps_the_labels(subject):
     """X times 2**20 and 2**-20 give the very labels of X, by fit and by stream."""
     # Sums of products scale without rounding, logarithms do not.

@@ -7,10 +7,13 @@ import inspect
 import pickle
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
+import cloudpickle
 import joblib
 import numpy as np
+import skops.io
 from sklearn.base import clone
 
 from .comparing import (
@@ -22,8 +25,11 @@ from .comparing import (
     needs,
 )
 
+KIND = "clone and pickle"
+SAVED = "persistence"
 
-def _reload_mapped(model):
+
+def reload_mapped(model):
     """Save and load as joblib does for its workers: arrays are read-only maps."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         joblib.dump(model, Path(folder) / "model")
@@ -33,7 +39,7 @@ def _reload_mapped(model):
 COPIES = {
     "pickle": lambda model: pickle.loads(pickle.dumps(model)),
     "deepcopy": copy.deepcopy,
-    "joblib with memory maps": _reload_mapped,
+    "joblib with memory maps": reload_mapped,
 }
 
 
@@ -51,13 +57,110 @@ def check_copies_in_mid_stream_go_on_alike(subject):
     """A copy taken in mid-stream learns what follows to the same bits."""
     X, y = subject.cloud(601)
     for beginning, make in subject.beginnings():
-        for name, duplicate in COPIES.items():
-            model, copied = make(), make()
-            for rows in np.array_split(np.arange(601), 5):
-                subject.feed(model, X[rows], y[rows])
-                subject.feed(copied, X[rows], y[rows])
-                copied = duplicate(copied)
+        model, copies = make(), {name: make() for name in COPIES}
+        for rows in np.array_split(np.arange(601), 5):
+            subject.feed(model, X[rows], y[rows])
+            for name, copied in copies.items():
+                copies[name] = COPIES[name](subject.feed(copied, X[rows], y[rows]))
+        for name, copied in copies.items():
             assert_same_model(copied, model, X, f"{beginning}, copied by {name}")
+
+
+def _learnt_states(subject):
+    """Yield states in which an estimator may be saved once it has learnt, by name."""
+    for state, model in _learnt_once(subject).items():
+        yield state, copy.deepcopy(model)
+
+
+@cache
+def _learnt_once(subject):
+    X, y = subject.cloud(60)
+    if not subject.has("partial_fit"):
+        return {"fitted": subject.make().fit(X, y)}
+    return {name: subject.feed(make(), X, y) for name, make in subject.beginnings()}
+
+
+@needs(kind=SAVED)
+def check_every_way_to_pickle_saves_the_same(subject):
+    """Pickles of all protocols, of cloudpickle and compressed ones hold the same."""
+    for state, model in [("unfitted", subject.make()), *_learnt_states(subject)]:
+        saved = {
+            f"protocol {number}": pickle.dumps(model, number)
+            for number in range(2, pickle.HIGHEST_PROTOCOL + 1)
+        }
+        saved["cloudpickle"] = cloudpickle.dumps(model)
+        loaded = {name: pickle.loads(stored) for name, stored in saved.items()}
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            joblib.dump(model, Path(folder) / "model", compress=3)
+            loaded["joblib"] = joblib.load(Path(folder) / "model")
+        expected = leaves(vars(copy.deepcopy(model)))
+        for name, copied in loaded.items():
+            assert leaves(vars(copied)) == expected, f"{name} of the {state} estimator"
+
+
+@needs(kind=SAVED)
+def check_mapped_files_are_not_written_to(subject):
+    """A model whose arrays are maps of a file, writable ones, leaves the file alone."""
+    X, y = subject.cloud(60)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / "model"
+        for state, model in _learnt_states(subject):
+            joblib.dump(model, path)
+            before = path.read_bytes()
+            mapped = joblib.load(path, mmap_mode="r+")
+            answers(mapped, X)
+            if subject.has("partial_fit"):
+                subject.feed(mapped, X, y)
+            assert path.read_bytes() == before, f"{state}: the model writes to it"
+            del mapped
+
+
+@needs(kind=SAVED)
+def check_skops_asks_for_no_other_types(subject):
+    """skops saves it, and trusts all but its package and what a user has put in."""
+    X, y = subject.cloud(60)
+    package = type(subject.estimator).__module__.partition(".")[0]
+    given = _unknown_to_skops(skops.io.dumps(subject.make()))
+    for state, model in _learnt_states(subject):
+        saved = skops.io.dumps(model)
+        unknown = _unknown_to_skops(saved)
+        other = [t for t in unknown - given if t.partition(".")[0] != package]
+        assert not other, f"{state}: skops does not trust {other}"
+        copied = skops.io.loads(saved, trusted=sorted(unknown))
+        if subject.has("partial_fit"):
+            subject.feed(copied, X, y)
+            subject.feed(model, X, y)
+        assert_same_model(copied, model, X, f"{state}, by skops")
+
+
+def _unknown_to_skops(saved):
+    return set(skops.io.get_untrusted_types(data=saved))
+
+
+@needs(kind=SAVED)
+def check_answers_are_not_saved(subject):
+    """What a model has been asked adds nothing to what is saved of it."""
+    X, y = subject.cloud(60)
+    model = subject.make().fit(X, y)
+    before = len(pickle.dumps(model))
+    answers(model, X)
+    learnt(model)
+    added = len(pickle.dumps(model)) - before
+    assert added <= 0, f"once it has answered, saving it takes {added} bytes more"
+
+
+@needs("partial_fit", kind=SAVED)
+def check_what_is_saved_does_not_grow_with_the_rows(subject):
+    """A stream that goes on after a fit keeps no number for every row."""
+    X, y = subject.cloud(128)
+    *_, (_, make) = subject.beginnings()
+    model, sizes = make(), []
+    for _ in range(12):
+        subject.feed(model, X, y)
+        sizes.append(len(pickle.dumps(model)))
+    rows_between = 8 * len(X)
+    grown = sizes[11] - sizes[3]
+    assert grown < 4 * rows_between, f"{rows_between} rows make it {grown} bytes larger"
 
 
 @needs("partial_fit")

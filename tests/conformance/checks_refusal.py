@@ -17,6 +17,8 @@ from .comparing import (
     refused,
 )
 
+KIND = "refusals and their words"
+
 _INFINITE = (np.inf, -np.inf)
 _READS = (*ANSWERS, "decision_path", "explain")
 
@@ -173,7 +175,7 @@ def check_columns_of_other_names_change_nothing(subject):
     )
 
 
-@needs("unbounded")
+@needs("unbounded", kind="hostile numbers")
 def check_huge_values_are_answered_or_refused(subject):
     """Values whose squares overflow give finite numbers or advice to scale."""
     X, y = subject.groups(30)

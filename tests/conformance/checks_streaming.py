@@ -16,6 +16,8 @@ from .comparing import (
     needs,
 )
 
+KIND = "streams go on"
+
 # For estimators that learn at once, and for others: two batches of the usual size
 # and a rest; and beyond what they may gather before they learn online.
 N_FEW_ROWS = 101
@@ -42,8 +44,10 @@ def _stream(subject, model, edges, X, y, weight=None):
 
 
 def _check_cuts(subject, X, y, weight=None):
-    def check(make, edges, message):
-        whole = _stream(subject, make(), (0, edges[-1]), X, y, weight)
+    def whole_of(make, n_rows):
+        return _stream(subject, make(), (0, n_rows), X, y, weight)
+
+    def check(whole, make, edges, message):
         cut = _stream(subject, make(), edges, X, y, weight)
         if subject.cut_atol:
             moved = np.abs(cut.predict_proba(X) - whole.predict_proba(X)).max()
@@ -52,10 +56,13 @@ def _check_cuts(subject, X, y, weight=None):
             assert_same_model(cut, whole, X, message, without=LAST_CALL)
 
     if subject.gathers:
-        check(subject.make, MANY_EDGES, "many rows in few calls")
+        whole = whole_of(subject.make, N_MANY_ROWS)
+        check(whole, subject.make, MANY_EDGES, "many rows in few calls")
+    n_rows = N_ROWS if subject.gathers else N_FEW_ROWS
     for beginning, make in subject.beginnings():
-        for name, edges in _cuts(N_ROWS if subject.gathers else N_FEW_ROWS):
-            check(make, edges, f"{beginning} in {name}")
+        whole = whole_of(make, n_rows)
+        for name, edges in _cuts(n_rows):
+            check(whole, make, edges, f"{beginning} in {name}")
 
 
 @needs("partial_fit")
@@ -67,13 +74,13 @@ def check_partial_fit_returns_self(subject):
         assert subject.feed(model, X, y) is model, f"the {call} call returns no self"
 
 
-@needs("partial_fit")
+@needs("partial_fit", kind="batches split and merged")
 def check_cutting_a_stream_changes_nothing(subject):
     """The same rows in calls of any size give the same model."""
     _check_cuts(subject, *subject.cloud(N_MANY_ROWS))
 
 
-@needs("partial_fit", "sample_weight", "cut_free")
+@needs("partial_fit", "sample_weight", "cut_free", kind="batches split and merged")
 def check_cutting_a_weighted_stream_changes_nothing(subject):
     """The same weighted rows, some of no weight, in calls of any size."""
     weight = np.random.default_rng(3).choice([0.0, 0.3, 1.0, 4.5], N_MANY_ROWS)
@@ -195,7 +202,7 @@ def _centres(model, X, y):
     return np.array(means), said["predict"]
 
 
-@needs("partial_fit", "sample_weight", "gathers")
+@needs("partial_fit", "sample_weight", "gathers", kind="weights and repetition")
 def check_weight_is_repetition_in_a_stream(subject):
     """An integer weight moves the codevectors as that many rows in a row do."""
     X, y = subject.groups(240)
@@ -214,7 +221,7 @@ def check_weight_is_repetition_in_a_stream(subject):
     assert shift < 0.1 * width, f"weighted and repeated rows differ by {shift / width}"
 
 
-@needs("partial_fit", "sample_weight")
+@needs("partial_fit", "sample_weight", kind="weights and repetition")
 def check_rows_of_no_weight_are_absent_in_a_stream(subject):
     """Rows of zero weight in between leave every bit as it would be without."""
     X, y = subject.cloud(400)

@@ -10,6 +10,8 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
 
 from .comparing import answers, assert_same_bits, assert_same_model, needs
 
+KIND = "life among tools"
+
 
 @needs("transform")
 def check_frames_come_out_where_asked_for(subject):

@@ -2,6 +2,7 @@
 
 import re
 from contextlib import contextmanager
+from functools import cached_property
 from inspect import signature
 
 import numpy as np
@@ -38,11 +39,15 @@ LAST_CALL = (
 )
 
 
-def needs(*capabilities):
-    """Name what a subject must have for a check to have something to look at."""
+def needs(*capabilities, kind=None):
+    """Name what a subject must have for a check to have something to look at.
+
+    The kind is the row of the table that the check is counted in, that of its module
+    unless told otherwise.
+    """
 
     def mark(check):
-        check.needs = capabilities
+        check.needs, check.kind = capabilities, kind
         return check
 
     return mark
@@ -100,7 +105,12 @@ def _parts(value):
     slots = [s for c in type(value).__mro__ for s in getattr(c, "__slots__", ())]
     state = {s: getattr(value, s) for s in slots if hasattr(value, s)}
     state |= getattr(value, "__dict__", {})
-    return [(f".{key}", part) for key, part in state.items()]
+    return [(f".{k}", part) for k, part in state.items() if not _is_cache(value, k)]
+
+
+def _is_cache(value, name):
+    """Whether an attribute is kept once it was asked for, and follows from others."""
+    return isinstance(getattr(type(value), name, None), cached_property)
 
 
 def learnt(model, *, without=()):

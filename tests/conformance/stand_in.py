@@ -1,6 +1,7 @@
 """A small estimator that every check must pass, to be broken in one way at a time."""
 
 import copy
+from threading import RLock
 
 import numpy as np
 from sklearn.base import (
@@ -15,6 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .subject import Subject
 
 BREAKAGES = []
+
+# Held by the stand-in that is learning, of whichever kind.
+TURN = RLock()
 
 
 def caught_by(check, match, error=AssertionError, **properties):
@@ -35,9 +39,18 @@ class ReadsRows:
     lower_bound = -np.inf
 
     def _read(self, X, reset=False):
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
-        )
+        try:
+            # Of infinities, and of what becomes infinite, the errors tell.
+            with np.errstate(over="ignore", invalid="ignore"):
+                X = validate_data(
+                    self,
+                    X,
+                    accept_sparse="csr",
+                    dtype=[np.float64, np.float32],
+                    reset=reset,
+                )
+        except OverflowError as error:
+            raise ValueError("X contains infinity.") from error
         X = X if isinstance(X, np.ndarray) else X.toarray()
         if np.abs(X).max() > np.sqrt(np.finfo(X.dtype).max) / 1e3:
             raise ValueError("The squares of X overflow; scale the features of X.")
@@ -50,15 +63,24 @@ class ReadsRows:
     def _weigh(self, sample_weight, X):
         if sample_weight is None:
             return np.ones(len(X))
-        weight = check_array(
-            sample_weight, ensure_2d=False, dtype=float, input_name="sample_weight"
-        )
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                weight = check_array(
+                    sample_weight,
+                    ensure_2d=False,
+                    dtype=float,
+                    input_name="sample_weight",
+                )
+        except OverflowError as error:
+            raise ValueError("sample_weight contains infinity.") from error
         if weight.shape != (len(X),):
             raise ValueError(f"sample_weight must be 1D, of shape ({len(X)},).")
         if (weight < 0).any():
             raise ValueError("Negative values in sample_weight.")
         if not weight.any():
             raise ValueError("All of sample_weight is zero.")
+        if not 1e-100 < weight.max() < 1e100:
+            raise ValueError("Products with sample_weight leave the floats; scale it.")
         return weight
 
     def __sklearn_tags__(self):
@@ -91,20 +113,24 @@ class StandIn(
         return self._learn(X, sample_weight, fresh=not hasattr(self, "_sums"))
 
     def _learn(self, X, sample_weight, fresh):
-        draft = copy.copy(self)
-        X = draft._read(X, reset=fresh)
-        weight = draft._weigh(sample_weight, X)
-        if fresh:
-            draft._sums = np.zeros(1 + 2 * X.shape[1])
-            draft.n_samples_seen_ = 0
-        draft._sums = draft._sum(draft._sums, X.astype(float), weight)
-        draft.n_samples_seen_ += int((weight > 0).sum())
-        draft._place(X.dtype)
-        divergences = draft._divergences(X)
-        draft.labels_ = divergences.astype(X.dtype).argmin(axis=1)
-        draft.inertia_ = float(weight @ divergences.min(axis=1))
-        vars(self).update(vars(draft))
+        with TURN:
+            draft = copy.copy(self)
+            draft._follow(X, sample_weight, fresh)
+            vars(self).update(vars(draft))
         return self
+
+    def _follow(self, X, sample_weight, fresh):
+        X = self._read(X, reset=fresh)
+        weight = self._weigh(sample_weight, X)
+        if fresh:
+            self._sums = np.zeros(1 + 2 * X.shape[1])
+            self.n_samples_seen_ = 0
+        self._sums = self._sum(self._sums, X.astype(float), weight)
+        self.n_samples_seen_ += int((weight > 0).sum())
+        self._place(X.dtype)
+        divergences = self._divergences(X)
+        self.labels_ = divergences.astype(X.dtype).argmin(axis=1)
+        self.inertia_ = float(weight @ divergences.min(axis=1))
 
     def _sum(self, sums, X, weight):
         for row, w in zip(X, weight, strict=True):
@@ -145,10 +171,10 @@ class StandIn(
     def predict_proba(self, X):
         distances = self.transform(X)
         nearest = distances.min(axis=1, keepdims=True)
-        likelihood = np.exp(
-            (nearest - distances) / distances.dtype.type(self._temperature)
-        )
-        return likelihood / likelihood.sum(axis=1, keepdims=True)
+        exponents = (nearest - distances).astype(float) / self._temperature
+        likelihood = np.exp(exponents)
+        total = likelihood.sum(axis=1, keepdims=True)
+        return (likelihood / total).astype(distances.dtype)
 
     def score(self, X, y=None, sample_weight=None):
         nearest = self._divergences(self._read(X)).min(axis=1)

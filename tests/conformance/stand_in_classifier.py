@@ -3,7 +3,7 @@
 import copy
 
 import numpy as np
-from scipy.special import log_softmax, ndtri_exp
+from scipy.special import log_softmax, logsumexp, ndtri_exp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -12,7 +12,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from .stand_in import ReadsRows
+from .stand_in import TURN, ReadsRows
 
 
 class StandInClassifier(ReadsRows, ClassifierMixin, BaseEstimator):
@@ -57,19 +57,23 @@ class StandInClassifier(ReadsRows, ClassifierMixin, BaseEstimator):
         return y
 
     def _learn(self, X, y, classes, sample_weight, fresh):
-        draft = copy.copy(self)
-        X = draft._read(X, reset=fresh)
-        check_consistent_length(X, y)
-        weight = draft._weigh(sample_weight, X)
-        draft._refuse_unseen(y[weight > 0], classes)
-        draft.classes_ = classes
-        if fresh:
-            draft._sums = np.zeros((len(classes), 1 + X.shape[1]))
-        draft._sums = draft._sum(draft._sums, X, np.searchsorted(classes, y), weight)
-        draft._rows = X, y, weight
-        draft.means_ = draft._means().astype(X.dtype)
-        vars(self).update(vars(draft))
+        with TURN:
+            draft = copy.copy(self)
+            draft._follow(X, y, classes, sample_weight, fresh)
+            vars(self).update(vars(draft))
         return self
+
+    def _follow(self, X, y, classes, sample_weight, fresh):
+        X = self._read(X, reset=fresh)
+        check_consistent_length(X, y)
+        weight = self._weigh(sample_weight, X)
+        self._refuse_unseen(y[weight > 0], classes)
+        self.classes_ = classes
+        if fresh:
+            self._sums = np.zeros((len(classes), 1 + X.shape[1]))
+        self._sums = self._sum(self._sums, X, np.searchsorted(classes, y), weight)
+        self._rows = X, y, weight
+        self.means_ = self._means().astype(X.dtype)
 
     def _refuse_unseen(self, y, classes):
         unseen = np.setdiff1d(y, classes)
@@ -105,12 +109,15 @@ class StandInClassifier(ReadsRows, ClassifierMixin, BaseEstimator):
     def latent_mean_and_variance(self, X):
         """Values of variance 3 that have the probabilities, one class and the rest."""
         log = self.predict_log_proba(X)
-        if log.shape[1] == 2:
-            negative, positive = log.T
-            below = positive < negative
-            mean = 2.0 * np.where(below, ndtri_exp(positive), -ndtri_exp(negative))
-        else:
-            mean = 2.0 * ndtri_exp(log)
+        rest = np.stack(
+            [
+                logsumexp(np.delete(log, code, axis=1), axis=1)
+                for code in range(log.shape[1])
+            ],
+            axis=1,
+        )
+        mean = 2.0 * np.where(log < rest, ndtri_exp(log), -ndtri_exp(rest))
+        mean = mean[:, 1] if log.shape[1] == 2 else mean
         return mean, np.full_like(mean, 3.0)
 
     def loo_predict_proba(self):
@@ -130,10 +137,21 @@ class StandInGrowing(StandInClassifier):
     """The same, that takes labels as they come where none were announced."""
 
     def fit(self, X, y, sample_weight=None):
-        self._announced = False
-        return super().fit(X, y, sample_weight)
+        with TURN:
+            draft = copy.copy(self)
+            draft._announced = False
+            StandInClassifier.fit(draft, X, y, sample_weight)
+            vars(self).update(vars(draft))
+        return self
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
+        with TURN:
+            draft = copy.copy(self)
+            draft._take(X, y, classes, sample_weight)
+            vars(self).update(vars(draft))
+        return self
+
+    def _take(self, X, y, classes, sample_weight):
         fresh = not hasattr(self, "classes_")
         if classes is not None:
             super().partial_fit(X, y, classes, sample_weight)

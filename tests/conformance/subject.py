@@ -35,6 +35,10 @@ class Subject:
         that read their rows once, in the order of arrival.
     homogeneous : bool, default=True
         Whether multiplying X by a power of two changes nothing but the scale.
+    in_units : callable, default=no parameters
+        Parameters that mean for X times a factor what the estimator's mean for X.
+    shift_free : bool, default=False
+        Whether adding a number to every entry of X changes nothing but the place.
     classes_grow : bool, default=False
         Whether a classifier takes labels that it has not met before.
     sklearn_checks : bool, default=True
@@ -66,6 +70,9 @@ class Subject:
     flat : bool, default=True
         Whether every row goes to the nearest of all codevectors. The cells of a tree
         nest, and the nearest leaf may be in another than that of the row.
+    slow : bool, default=False
+        Whether a fit of few rows takes a tenth of a second, and laws are to be tried
+        on fewer examples.
     only : tuple of str, default=()
         Modules of the checks that its parameters could fail, where another subject
         stands for it in the others; empty for all.
@@ -77,6 +84,8 @@ class Subject:
     domain_error: str = ""
     order_free: bool = True
     homogeneous: bool = True
+    in_units: Callable[[float], dict] = lambda factor: {}
+    shift_free: bool = False
     classes_grow: bool = False
     sklearn_checks: bool = True
     as_it_comes: bool = True
@@ -89,12 +98,14 @@ class Subject:
     fit_rtol: float = 0.0
     scale: float = 1.0
     flat: bool = True
+    slow: bool = False
     only: tuple[str, ...] = ()
 
     def make(self, **params):
         """Return a fresh, unfitted clone, of a fixed seed unless told otherwise."""
-        if "random_state" in self.estimator.get_params():
-            params.setdefault("random_state", 0)
+        for name in self.estimator.get_params():
+            if name.rpartition("__")[2] == "random_state":
+                params.setdefault(name, 0)
         return clone(self.estimator).set_params(**params)
 
     def feed(self, model, X, y=None, **kwargs):
@@ -134,6 +145,7 @@ class Subject:
             "cut_free": self.cut_atol == 0.0,
             "partial_fit": self.streams and hasattr(self.estimator, "partial_fit"),
             "homogeneous": self.homogeneous,
+            "shift_free": self.shift_free,
             "flat": self.flat,
             "gathers": self.gathers,
             "learns_at_once": not self.gathers,

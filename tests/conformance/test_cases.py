@@ -6,6 +6,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
+from odalib import ODAClusterer
+
 from .cases import (
     DIVERGENCES,
     blobs,
@@ -16,6 +18,9 @@ from .cases import (
     slow_divergences,
 )
 from .comparing import answers, assert_same_bits, leaves
+
+KIND = "reported cases"
+ESTIMATORS = (ODAClusterer,)
 
 translation_invariant = pytest.mark.parametrize(
     "divergence", ["squared_euclidean", "mahalanobis"]

@@ -26,6 +26,9 @@ from .cases import (
 )
 from .comparing import assert_same_model, learnt, leaves
 
+KIND = "reported cases"
+ESTIMATORS = (ODAClusterer,)
+
 
 @pytest.mark.parametrize("n_seen", [0, 60, 600])
 def test_a_batch_without_weight_leaves_the_state(n_seen):
@@ -86,9 +89,14 @@ def test_fit_forgets_and_partial_fit_goes_on(divergence):
 
 
 @pytest.mark.parametrize(
-    "params", [{}, {"batch_size": 16}, {"step": "constant"}], ids=str
+    ("divergence", "params"),
+    [
+        *((divergence, {}) for divergence in DIVERGENCES),
+        ("squared_euclidean", {"batch_size": 16}),
+        ("squared_euclidean", {"step": "constant"}),
+    ],
+    ids=str,
 )
-@every_divergence
 @pytest.mark.parametrize("n_fitted", [0, 50])
 def test_pickles_in_mid_stream_change_nothing(divergence, params, n_fitted):
     """scikit-learn#21228: what follows a pickle differs."""

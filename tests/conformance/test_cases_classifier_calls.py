@@ -25,6 +25,8 @@ from .cases import (
 )
 from .comparing import assert_same_model, learnt, leaves
 
+KIND = "reported cases"
+
 
 @every_stream
 def test_a_batch_without_weight_leaves_the_state(estimator):

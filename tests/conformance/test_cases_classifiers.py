@@ -32,6 +32,8 @@ from .comparing import (
     leaves,
 )
 
+KIND = "reported cases"
+
 # Where inducing points are asked for, and rightly.
 some_codevectors_fewer = pytest.mark.filterwarnings("ignore:X has .* distinct rows")
 

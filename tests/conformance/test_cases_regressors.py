@@ -25,6 +25,9 @@ from .comparing import (
     leaves,
 )
 
+KIND = "reported cases"
+ESTIMATORS = (ODARegressor,)
+
 
 def plane(n_samples=150):
     """Three groups in the plane, and a plane above them."""
@@ -212,7 +215,8 @@ def test_a_search_over_parameters_that_hold_arrays():
         },
         {"odaregressor__resolutions": [None, maps, [Resolution(np.array([1]))]]},
     ]
-    pipeline = make_pipeline(StandardScaler(), ODARegressor(4, random_state=0))
+    regressor = ODARegressor(4, metric=None, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), regressor)
     assert "ODARegressor" in repr(pipeline)
     search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(X, y)
     assert len(search.cv_results_["params"]) == 7

@@ -26,7 +26,11 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
+from odalib import ODAClassifier, ODARegressor
+
 from .registry import SUBJECTS
+
+KIND = "scikit-learn's own checks"
 
 ESTIMATORS = (
     # Every class as it comes, then with the parameters of the registry.
@@ -104,7 +108,23 @@ PRESUMED = {
 }
 
 
-@parametrize_with_checks(list(ESTIMATORS))
+# These choose among a hundred numbers of codevectors in every fit, which takes long. By
+# day the estimators of the registry meet the checks, with a number that is given.
+AT_NIGHT = {repr(ODAClassifier()), repr(ODARegressor())}
+
+
+def _by_day_and_night(pairs):
+    for estimator, check in pairs:
+        marks = [pytest.mark.nightly] if repr(estimator) in AT_NIGHT else []
+        yield pytest.param(estimator, check, marks=marks)
+
+
+YIELDED = parametrize_with_checks(list(ESTIMATORS))
+
+
+@pytest.mark.parametrize(
+    YIELDED.args[0], [*_by_day_and_night(YIELDED.args[1])], **YIELDED.kwargs
+)
 def test_yielded(estimator, check):
     function = check.func
     while isinstance(function, partial):

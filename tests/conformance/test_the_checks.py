@@ -2,17 +2,29 @@
 
 import pytest
 
-from . import broken_classifying, broken_learning, broken_manners, broken_reading
+from . import (
+    broken_classifying,
+    broken_failing,
+    broken_hostile,
+    broken_laws,
+    broken_learning,
+    broken_manners,
+    broken_reading,
+)
 from .stand_in import BREAKAGES, StandIn
 from .stand_in_classifier import StandInClassifier, StandInGrowing
+from .stand_in_others import StandInDensity, StandInRegressor
 from .subject import Subject
-from .suite import CHECKS, checks_for
+from .suite import CHECKS, LAWS, checks_for, laws_for
 
 BROKEN_MODULES = (
     broken_classifying,
     broken_learning,
     broken_reading,
     broken_manners,
+    broken_failing,
+    broken_hostile,
+    broken_laws,
 )
 
 
@@ -22,18 +34,38 @@ class PositiveStandIn(StandIn):
     lower_bound = 0
 
 
-SOUND = Subject("sound", StandIn())
+SOUND = Subject("sound", StandIn(), shift_free=True)
 POSITIVE = Subject(
     "positive", PositiveStandIn(), domain="positive", domain_error="not above 0"
 )
-CLASSIFIER = Subject("classifier", StandInClassifier(), fits_calls=True, gathers=False)
+CLASSIFIER = Subject(
+    "classifier",
+    StandInClassifier(),
+    homogeneous=False,
+    fits_calls=True,
+    gathers=False,
+)
 GROWING = Subject("growing", StandInGrowing(), classes_grow=True, gathers=False)
+# Laws are all that they know.
+REGRESSOR = Subject("regressor", StandInRegressor(), only=("laws_learning",))
+DENSITY = Subject(
+    "density",
+    StandInDensity(),
+    domain="binary",
+    homogeneous=False,
+    only=("laws_learning",),
+)
 
 SOUND_PAIRS = [
     *((SOUND, check) for check in checks_for(SOUND)),
     *((POSITIVE, check) for check in checks_for(POSITIVE)),
     *((CLASSIFIER, check) for check in checks_for(CLASSIFIER)),
     *((GROWING, check) for check in checks_for(GROWING)),
+    *(
+        (subject, law)
+        for subject in (SOUND, CLASSIFIER, REGRESSOR, DENSITY)
+        for law in laws_for(subject)
+    ),
 ]
 
 
@@ -54,5 +86,5 @@ def test_a_broken_estimator_fails(check, subject, error, match):
 
 def test_every_check_has_passed_and_failed():
     assert BROKEN_MODULES, "importing these modules registers the broken estimators"
-    assert {check for _, check in SOUND_PAIRS} == set(CHECKS)
-    assert {check for check, *_ in BREAKAGES} == set(CHECKS)
+    assert {check for _, check in SOUND_PAIRS} == {*CHECKS, *LAWS}
+    assert {check for check, *_ in BREAKAGES} == {*CHECKS, *LAWS}

@@ -3,6 +3,7 @@
 import joblib
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from odalib import (
@@ -13,7 +14,9 @@ from odalib import (
     ODAClassifier,
     ODAClusterer,
     ODARegressor,
+    PathSearchCV,
 )
+from tests.conformance.comparing import answers, assert_same_bits
 
 RANDOM = np.random.default_rng(0)
 ROWS = RANDOM.standard_normal((40, 3))
@@ -59,3 +62,24 @@ def test_scores_do_not_depend_on_the_back_end(processes, one_by_one, backend):
         for name, search in SEARCHES.items():
             found = scores(*search)
             np.testing.assert_array_equal(found, one_by_one[name], err_msg=name)
+
+
+# These compute in parallel themselves.
+PARALLEL = {
+    "clusterer": ODAClusterer(3, random_state=0),
+    "pairs of classes": EPGaussianProcessClassifier(
+        optimizer=None, multi_class="one_vs_one"
+    ),
+    "search": PathSearchCV(ODAClusterer(random_state=0), values=[2, 3], cv=2),
+}
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading", "dask"])
+@pytest.mark.parametrize("name", PARALLEL)
+def test_a_fit_does_not_depend_on_the_back_end(processes, name, backend):
+    model, labels = PARALLEL[name], np.arange(40) % 3
+    alone = answers(clone(model).fit(ROWS, labels), ROWS)
+    options = {"client": processes} if backend == "dask" else {}
+    with joblib.parallel_config(backend=backend, n_jobs=2, **options):
+        found = answers(clone(model).set_params(n_jobs=2).fit(ROWS, labels), ROWS)
+    assert_same_bits(found, alone, f"answers of a fit with back end {backend}")

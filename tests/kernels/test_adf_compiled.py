@@ -278,3 +278,13 @@ def test_powers_of_a_probit_that_is_a_step_beside_the_variance(kernels, scale):
         )
         means.append(mean)
     np.testing.assert_allclose(means[0], means[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernels", [serving, reference], ids=["serving", "reference"])
+@pytest.mark.parametrize("n_features", [2, 5])
+def test_rows_that_lack_more_than_the_constant_are_refused(kernels, n_features):
+    rows, labels, weights = np.ones((3, n_features)), np.ones(3), np.ones(3)
+    mean, factor, variances = np.zeros(4), np.eye(4, order="F"), np.ones(4)
+    with pytest.raises(ValueError):
+        kernels.learn_factor(mean, factor, variances, rows, labels, weights, 1.0)
+    np.testing.assert_array_equal(mean, np.zeros(4))

@@ -63,6 +63,15 @@ def test_sums(shape, kind):
         np.testing.assert_array_equal(array, before)
 
 
+def test_sums_of_logits_beyond_exponentials():
+    """Only their differences count."""
+    arguments = problem((6, 3, 40), 0, spread=1e3)
+    rows, _, points, offsets, _, beta, _ = arguments
+    assert (beta * (rows @ points.T - offsets)).max() > 1e5
+    found = serving.gibbs_sums(*arguments)
+    assert_equal_sums(found, reference.gibbs_sums(*arguments), arguments)
+
+
 @given(
     seed=st.integers(0, 2**16),
     shape=st.tuples(st.integers(1, 12), st.integers(1, 6), st.integers(1, 90)),
@@ -130,6 +139,15 @@ def test_single_precision_decides_nothing():
     np.testing.assert_array_equal(labels, expected)
 
 
+def test_the_first_of_equal_codevectors_of_many_features():
+    """Of whole numbers, whose sums are exact in any order."""
+    random = np.random.default_rng(6)
+    points = np.tile(random.integers(-9, 10, size=(2, 80)), (2, 1)).astype(np.float64)
+    rows = random.integers(-9, 10, size=(100, 80)).astype(np.float64)
+    labels, _ = serving.nearest(rows, points, 0.5 * (points**2).sum(axis=1))
+    assert set(labels) == {0, 1}
+
+
 @pytest.mark.parametrize("n_equal", [2, 40])
 def test_the_first_of_many_equal_codevectors(n_equal):
     random = np.random.default_rng(5)
@@ -140,11 +158,12 @@ def test_the_first_of_many_equal_codevectors(n_equal):
     assert set(labels) == {0, 1}
 
 
-def test_cells_that_do_not_exist_are_refused():
+@pytest.mark.parametrize("kernels", [serving, reference], ids=["serving", "reference"])
+@pytest.mark.parametrize("label", [-1, 2])
+def test_cells_that_do_not_exist_are_refused(kernels, label):
     rows, ones = np.ones((3, 2)), np.ones(3)
-    for label in (-1, 2):
-        with pytest.raises((ValueError, IndexError)):
-            serving.cell_sums(rows, ones, np.array([0, 1, label]), 2)
+    with pytest.raises(ValueError, match=f"Row 2 is of cell {label}, and there are 2"):
+        kernels.cell_sums(rows, ones, np.array([0, 1, label]), 2)
 
 
 @given(

@@ -49,6 +49,17 @@ def test_votes(shape, has_shift, adds):
     assert_equal_votes(found, reference.class_votes(*arguments, starts, adds))
 
 
+@pytest.mark.parametrize("adds", [True, False])
+def test_votes_of_logits_beyond_exponentials(adds):
+    """Only their differences count."""
+    arguments = problem((6, 3, 40), 0, has_shift=False, spread=1e3)
+    rows, _, points, offsets = arguments
+    assert (rows @ points.T - offsets).max() > 1e5
+    starts = np.array([0, 2, 5])
+    found = serving.class_votes(*arguments, starts, adds)
+    assert_equal_votes(found, reference.class_votes(*arguments, starts, adds))
+
+
 @given(
     seed=st.integers(0, 2**16),
     shape=st.tuples(st.integers(1, 13), st.integers(1, 9), st.integers(1, 90)),

@@ -81,6 +81,16 @@ def test_site_to_many_digits(variance, label):
                 (float(expected["precision"]), float(expected["shift"])),
                 rtol=1e-11,
             )
+            precision, shift = np.zeros(1), np.zeros(1)
+            serving.match_block(
+                np.array([label * z * scale]),
+                np.full((1, 1), variance, order="F"),
+                np.array([label]),
+                np.array([noise]),
+                precision,
+                shift,
+            )
+            np.testing.assert_allclose((precision[0], shift[0]), found, rtol=1e-11)
 
 
 @pytest.mark.parametrize("kernels", [serving, reference], ids=["serving", "numpy"])

@@ -177,3 +177,22 @@ def test_scorer_without_labels():
         silhouette(fitted.at(n_clusters=k), held_out) for k in (2, 3, 4)
     ]
     assert search.best_params_ == {"n_clusters": 2}
+
+
+@pytest.mark.parametrize("power", [0, 500, 600, -500])
+def test_scores_too_large_to_square_have_a_spread(power):
+    """In units of any power of two the same number is chosen, by the same scores."""
+    factor = 2.0**power
+
+    def search(unit):
+        def scorer(estimator, rows, y=None):
+            return unit * estimator.score(rows)
+
+        return PathSearchCV(clusterer(), cv=CV, scoring=scorer).fit(X)
+
+    plain, large = search(1.0), search(factor)
+    assert large.best_params_ == plain.best_params_
+    for name in ("mean_test_score", "std_test_score", "standard_error_test_score"):
+        np.testing.assert_array_equal(
+            large.cv_results_[name], plain.cv_results_[name] * factor
+        )

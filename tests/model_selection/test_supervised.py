@@ -18,8 +18,9 @@ from .common import scores_of
 IRIS, SPECIES = load_iris(return_X_y=True)
 WINE, CULTIVARS = load_wine(return_X_y=True)
 PATIENTS, PROGRESS = load_diabetes(return_X_y=True)
-STRATIFIED = StratifiedKFold(5, shuffle=True, random_state=0)
-FOLDS = KFold(5, shuffle=True, random_state=0)
+N_FOLDS = 3
+STRATIFIED = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0)
+FOLDS = KFold(N_FOLDS, shuffle=True, random_state=0)
 # Of which a fit is quick, and the level of its own number the fit itself.
 PLAIN = {"metric": None, "polish": None, "random_state": 0}
 
@@ -56,8 +57,8 @@ def both(estimator, X, y, values, cv):
 @pytest.mark.parametrize(
     ("X", "y", "values"),
     [
-        (IRIS, SPECIES, [3, 6, 15]),
-        (scale(WINE), CULTIVARS, [3, 5, 15]),
+        (IRIS, SPECIES, [3, 5, 10]),
+        (scale(WINE), CULTIVARS, [3, 5, 10]),
     ],
     ids=["iris", "wine"],
 )
@@ -66,7 +67,7 @@ def test_a_classifier_has_the_number_that_a_grid_has(X, y, values):
     assert path.best_params_ == grid.best_params_
     found, expected = (search.cv_results_ for search in (path, grid))
     # The fit of a fold is that of the largest number.
-    for fold in range(5):
+    for fold in range(N_FOLDS):
         name = f"split{fold}_test_score"
         assert found[name][-1] == expected[name][-1]
     error = path.cv_results_["standard_error_test_score"].max()
@@ -77,12 +78,12 @@ def test_a_classifier_has_the_number_that_a_grid_has(X, y, values):
 
 @pytest.mark.parametrize("local_model", ["constant", "linear"])
 def test_a_regressor_has_the_number_that_a_grid_has(local_model):
-    """One codevector is too few, and for linear models sixty are too many."""
+    """One codevector is too few, and for linear models thirty are too many."""
     model = ODARegressor(local_model=local_model, metric=None, random_state=0)
-    path, grid = both(model, PATIENTS, PROGRESS, [1, 3, 60], FOLDS)
+    path, grid = both(model, PATIENTS, PROGRESS, [1, 3, 30], FOLDS)
     assert path.best_params_ == grid.best_params_
     assert (
-        path.best_params_["n_codevectors"] == {"constant": 60, "linear": 3}[local_model]
+        path.best_params_["n_codevectors"] == {"constant": 30, "linear": 3}[local_model]
     )
     np.testing.assert_array_equal(scores_of(path)[-1], scores_of(grid)[-1])
 
@@ -91,7 +92,7 @@ def test_every_fold_is_fitted_once():
     search = PathSearchCV(Recorder(12, **PLAIN), values=[3, 5, 12], cv=STRATIFIED)
     search.fit(IRIS, SPECIES)
     *folds, (n_rows, number) = Recorder.fits
-    assert folds == [(120, 12)] * 5
+    assert folds == [(100, 12)] * N_FOLDS
     assert n_rows == 150
     assert number == search.best_params_["n_codevectors"]
     assert is_classifier(search)
@@ -132,9 +133,9 @@ def test_a_polished_level_predicts_as_a_fit_of_its_number():
             )
             losses = [log_loss(y[test], one.predict_proba(X[test])) for one in models]
             rows.append(losses)
-    losses = np.reshape(rows, (5, len(values) - 1, 3))
+    losses = np.reshape(rows, (N_FOLDS, len(values) - 1, 3))
     behind = losses[:, :, 1] - losses[:, :, 2]
-    error = behind.std(axis=0) / np.sqrt(4.0)
+    error = behind.std(axis=0) / np.sqrt(N_FOLDS - 1.0)
     assert (behind.mean(axis=0) < 2.0 * error).all()
     assert losses[:, :, 1].mean() < losses[:, :, 0].mean()
 

@@ -12,11 +12,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.decomposition import IncrementalPCA
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.linear_model import SGDClassifier
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import odalib
-from odalib import ADFProbitClassifier, ODAClassifier
+from odalib import ADFProbitClassifier, ODAClassifier, ODAClusterer, Resolution
+from odalib.estimators import _persistence
 from odalib.streaming import fit_stream, make_streaming_pipeline
 from odalib.streaming.checkpoint import describe, differences
 from tests.conformance.comparing import assert_same_bits
@@ -233,6 +235,22 @@ def test_addresses_among_parameters_are_no_difference(path):
     }
     assert moved != kept
     assert differences(kept, moved) == []
+
+
+def test_a_checkpoint_of_another_version_goes_on_with_a_warning(path, monkeypatch):
+    """Parts of a pipeline are compared by parameters, not by who has saved them."""
+
+    def parts():
+        coarse = Resolution([0], n_codevectors=2)
+        clusterer = ODAClusterer(3, resolutions=[coarse, None], random_state=0)
+        return make_streaming_pipeline(clusterer, ADFProbitClassifier())
+
+    known = {"checkpoint": path, "classes": [0, 1]}
+    fit_stream(parts(), list(chunks())[:3], **known)
+    monkeypatch.setattr(_persistence, "__version__", "0.2.0")
+    with pytest.warns(InconsistentVersionWarning, match=r"loaded by odalib 0\.2\.0"):
+        result = fit_stream(parts(), chunks(), **known)
+    assert result.n_samples == N_SAMPLES
 
 
 @pytest.mark.parametrize(

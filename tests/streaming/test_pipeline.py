@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sklearn
+from sklearn.base import BaseEstimator
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA, IncrementalPCA
@@ -119,6 +120,28 @@ def test_a_frozen_step_that_is_fitted_stays_as_it_is():
     )
     pipeline.partial_fit(X[BATCHES[0]])
     assert scaler.n_samples_seen_ == len(X)
+
+
+class FitsThenTransforms(BaseEstimator):
+    """Shifts by the mean of the rows it was fitted to, without ``fit_transform``."""
+
+    def fit(self, X, y=None):
+        self.mean_ = X.mean(axis=0)
+        return self
+
+    def transform(self, X):
+        return X - self.mean_
+
+
+def test_a_frozen_step_may_have_no_fit_transform():
+    pipeline = make_streaming_pipeline(
+        FitsThenTransforms(), StandardScaler(), frozen=["fitsthentransforms"]
+    )
+    for rows in BATCHES:
+        pipeline.partial_fit(X[rows])
+    np.testing.assert_array_equal(pipeline[0].mean_, X[BATCHES[0]].mean(axis=0))
+    mean = X.mean(axis=0) - X[BATCHES[0]].mean(axis=0)
+    np.testing.assert_allclose(pipeline[1].mean_, mean, atol=1e-12)
 
 
 class OtherAtFirst(StandardScaler):

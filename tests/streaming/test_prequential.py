@@ -121,6 +121,24 @@ def test_r2_keeps_its_digits_far_from_zero():
     np.testing.assert_allclose(result.scores["r2"], r2_score(truth, found), rtol=1e-6)
 
 
+def test_r2_of_weighted_rows_is_that_of_scikit_learn():
+    rows, target = X[:, [0, 2]], TARGET[:, 0]
+    chunked = [slice(start, start + CHUNK) for start in range(0, N_SAMPLES, CHUNK)]
+    model, found = SGDRegressor(random_state=0), []
+    for span in chunked:
+        if span.start:
+            found.append(model.predict(rows[span]))
+        model.partial_fit(rows[span], target[span], WEIGHTS[span])
+    result = fit_stream(
+        SGDRegressor(random_state=0),
+        ((rows[span], target[span], WEIGHTS[span]) for span in chunked),
+        scoring="r2",
+    )
+    weights = WEIGHTS[CHUNK:]
+    expected = r2_score(target[CHUNK:], np.concatenate(found), sample_weight=weights)
+    np.testing.assert_allclose(result.scores["r2"], expected, rtol=1e-9)
+
+
 def test_r2_of_one_value_is_not_known():
     batches = [(X[:50], X[:50, 0]), (X[50:90], np.ones(40)), (X[90:], X[90:, 0])]
     result = fit_stream(SGDRegressor(random_state=0), batches, scoring="r2")

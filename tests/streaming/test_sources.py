@@ -48,6 +48,18 @@ def parquet_folder(folder):
     return pyarrow.dataset.dataset(folder, format="parquet"), CUT
 
 
+def arrow_folder(folder):
+    """Files that have no row groups."""
+    table = pa.Table.from_pandas(FRAME, preserve_index=False)
+    pyarrow.dataset.write_dataset(
+        table,
+        folder / "arrow",
+        format="arrow",
+        existing_data_behavior="delete_matching",
+    )
+    return pyarrow.dataset.dataset(folder / "arrow", format="arrow"), CUT
+
+
 def parquet_file(folder):
     table = pa.Table.from_pandas(FRAME, preserve_index=False)
     path = folder / "rows.parquet"
@@ -70,6 +82,7 @@ def tuples(folder):
 SOURCES = {
     "csv": csv,
     "parquet folder": parquet_folder,
+    "arrow folder": arrow_folder,
     "parquet file": parquet_file,
     "memory map": memory_map,
     "tuples": tuples,

@@ -127,11 +127,17 @@ def _coldest(problem, first_critical):
     # Equal rows differ from their mean by rounding, and from each other not at all.
     equal = first_critical <= EQUAL * precision**2 * size
     if not equal and first_critical < LOST * precision * size:
+        advice = (
+            "a few rows far off, or of nearly all the weight, hide how the others "
+            "differ. Leave them out, or weigh rows more alike."
+            if problem.divergence.translation_invariant
+            else "X has a large offset and little spread. Remove the offset, or use "
+            "divergence='squared_euclidean', which does not feel it."
+        )
         raise ValueError(
             f"Under the {problem.divergence.name} divergence the rows of X differ by "
             f"about {first_critical:.2g}, which is lost in the rounding of terms of "
-            f"{size:.2g}: X has a large offset and little spread. Remove the offset, "
-            "or use divergence='squared_euclidean', which does not feel it."
+            f"{size:.2g}: {advice}"
         )
     return max(COLDEST * first_critical, ROUNDINGS * precision * size)
 

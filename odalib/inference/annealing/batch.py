@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from odalib.inference.saving import SavesFields
+
 __all__ = ["Batch", "appended", "join"]
 
 
 @dataclass(frozen=True)
-class Batch:
+class Batch(SavesFields):
     """Some rows of a stream, or all rows of a fit.
 
     Attributes

@@ -14,12 +14,22 @@ import scipy.sparse as sp
 
 from odalib.kernels.association import largest_size
 
-__all__ = ["BregmanDivergence", "check_range", "check_weighted_squares"]
+__all__ = [
+    "BregmanDivergence",
+    "check_counts",
+    "check_range",
+    "check_weighted_squares",
+]
 
 # Entries up to this power of the largest number can be squared and summed.
 LARGEST_POWER = 0.45
 # Weights that sum to less may be multiplied by such squares, whatever they are.
 SAFE_WEIGHT = 1e30
+# Of a row in the weight of all: its shares in codevectors are floats yet.
+LEAST_SHARE = 1e-200
+# Of all weights of rows with targets, which are as many rows each: trust in a cell is
+# one less one over its weight, and cells nest.
+LARGEST_TOTAL = 1e100
 
 
 class BregmanDivergence:
@@ -229,7 +239,7 @@ def check_range(X, name="X"):
 
 
 def check_weighted_squares(X, weights):
-    """Raise ValueError where weights times squares would overflow or vanish.
+    """Raise ValueError where weights, alone or times squares, overflow or vanish.
 
     Parameters
     ----------
@@ -238,6 +248,13 @@ def check_weighted_squares(X, weights):
     weights : array of shape (n,)
     """
     total = float(weights.sum())
+    least = float(weights.min()) or float(np.min(weights, where=weights > 0, initial=1))
+    if least / total < LEAST_SHARE:
+        raise ValueError(
+            f"sample_weight goes down to {least:.3g} where all weights sum to "
+            f"{total:.3g}: beside the others such a row vanishes. Leave it out, by a "
+            "weight of zero."
+        )
     if 1.0 / SAFE_WEIGHT < total < SAFE_WEIGHT:
         return
     values = X.data if sp.issparse(X) else X
@@ -248,3 +265,19 @@ def check_weighted_squares(X, weights):
         f"sample_weight sums to {total:.3g}, and sums of weights times squares of X "
         "overflow or vanish; weights count in proportion to each other, so scale them."
     )
+
+
+def check_counts(weights):
+    """Raise ValueError where weights are more rows than can be told from all.
+
+    Parameters
+    ----------
+    weights : array of shape (n,)
+        Of rows with targets.
+    """
+    total = float(weights.sum())
+    if total > LARGEST_TOTAL:
+        raise ValueError(
+            f"sample_weight sums to {total:.3g} rows, and sums of targets and products "
+            f"of weights overflow; scale it to less than {LARGEST_TOTAL:.0e}."
+        )

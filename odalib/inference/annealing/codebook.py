@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from odalib.inference.annealing.rows import scatter_add
+from odalib.inference.saving import SavesFields
 from odalib.kernels import annealing as kernels
 
 __all__ = [
@@ -24,7 +25,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Codebook:
+class Codebook(SavesFields):
     """Codevectors and their weights.
 
     Attributes
@@ -62,9 +63,6 @@ class Codebook:
         order = np.argsort(self.groups, kind="stable")
         present, starts = np.unique(self.groups[order], return_index=True)
         return present, order, np.append(starts, len(order))
-
-    def __getstate__(self):
-        return {k: v for k, v in self.__dict__.items() if k != "_by_group"}
 
     @property
     def log_weights(self):

@@ -12,6 +12,7 @@ from odalib.inference.annealing.layer import Layer
 from odalib.inference.annealing.model import Model
 from odalib.inference.annealing.schedule import Settings
 from odalib.inference.annealing.stochastic import running_sums
+from odalib.inference.saving import SavesFields
 
 __all__ = ["Stream", "restart"]
 
@@ -21,13 +22,13 @@ STEP_ROWS = 256
 
 
 @dataclass(frozen=True)
-class Stream:
+class Stream(SavesFields):
     """Where a stream stands.
 
     Attributes
     ----------
     settings : Settings
-    dtype : numpy.dtype
+    dtype : type of float
         Of the published codevectors.
     layers : tuple of Layer
         Coarse to fine; one where there is one resolution.
@@ -38,7 +39,7 @@ class Stream:
     """
 
     settings: Settings
-    dtype: np.dtype
+    dtype: type[np.floating]
     layers: tuple[Layer, ...]
     n_seen: float
     queue: tuple[Batch, ...] = ()
@@ -67,9 +68,6 @@ class Stream:
     def model(self):
         """Model after all rows, those in the queue included."""
         return Model.from_layers(self.flushed().layers, self.dtype, self.n_seen)
-
-    def __getstate__(self):
-        return {k: v for k, v in self.__dict__.items() if k != "model"}
 
     def learn(self, batch):
         """Stream after some more rows; how they are cut into calls has no effect.

@@ -12,6 +12,7 @@ from odalib.inference.annealing.model import Model
 from odalib.inference.annealing.schedule import Settings
 from odalib.inference.annealing.stochastic import running_sums
 from odalib.inference.annealing.stream import Stream
+from odalib.inference.saving import SavesFields
 
 __all__ = ["WarmUp"]
 
@@ -21,13 +22,13 @@ WARM_UP_ROWS, WARM_UP_RATIO = 2048, 16
 
 
 @dataclass(frozen=True)
-class WarmUp:
+class WarmUp(SavesFields):
     """The first rows of a stream, kept until there are enough to begin.
 
     Attributes
     ----------
     settings : Settings
-    dtype : numpy.dtype
+    dtype : type of float
         Of the published codevectors.
     pieces : tuple of Batch
     n_seen : float
@@ -35,7 +36,7 @@ class WarmUp:
     """
 
     settings: Settings
-    dtype: np.dtype
+    dtype: type[np.floating]
     pieces: tuple[Batch, ...] = ()
     n_seen: float = 0.0
 
@@ -136,10 +137,6 @@ class WarmUp:
     def model(self):
         """Model of the rows so far."""
         return Model.from_layers(self.layers, self.dtype, self.n_seen)
-
-    def __getstate__(self):
-        kept = ("settings", "dtype", "pieces", "n_seen")
-        return {name: self.__dict__[name] for name in kept}
 
 
 def _anchor_size(n_rows, growth):

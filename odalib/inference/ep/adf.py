@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from odalib.inference.ep.gaussians.model import symmetric
 from odalib.inference.ep.gaussians.rows import dense, row_products
+from odalib.inference.saving import SavesFields
 from odalib.kernels import adf as kernels
 
 __all__ = [
@@ -45,7 +46,7 @@ class Prior:
 
 
 @dataclass(frozen=True)
-class Belief(ABC):
+class Belief(SavesFields, ABC):
     """Gaussian belief about the weights of a probit model after some rows.
 
     Attributes
@@ -131,10 +132,6 @@ class RootBelief(Belief):
     factor: np.ndarray
     variances: np.ndarray
     forgetting = 1.0
-
-    def __getstate__(self):
-        derived = ("root", "moments")
-        return {k: v for k, v in self.__dict__.items() if k not in derived}
 
     @cached_property
     def root(self):

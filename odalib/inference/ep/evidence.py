@@ -22,6 +22,8 @@ FIRST_STEPS, FIRST_TOL = 3, 1e-3
 # is the largest there is to about half its square; or a step gains next to nothing,
 # as on separable data, whose evidence only levels out as the prior widens.
 SLOPE_TOL, GAIN_TOL = 1e-4, 1e-8
+# Squares of features whose prior variances, and those of their weights, are floats.
+LEAST = 1e-250
 
 
 @dataclass(frozen=True)
@@ -97,9 +99,21 @@ def search_variances(infer_with, column_squares, groups, *, tol):
     -------
     EvidenceSearch
         Whose ``inference`` is the last that ``infer_with`` returned.
+
+    Raises
+    ------
+    ValueError
+        For features that are so small that prior variances overflow.
     """
     sizes = np.bincount(groups)
     squares = np.bincount(groups, column_squares)
+    lost = (squares > 0) & (squares < LEAST)
+    if lost.any():
+        raise ValueError(
+            f"X holds features up to {np.sqrt(squares[lost].max()):.3g} only, whose "
+            "prior variance by evidence is more than a float holds; scale X, or give "
+            "a prior_variance."
+        )
     # A group whose columns are zero is told nothing: any variance serves.
     scale = np.where(squares > 0, squares, 1.0)
     lowest, start, highest = np.log(np.outer([SMALLEST, FIRST, LARGEST], 1.0 / scale))

@@ -104,4 +104,4 @@ def posterior_without(site, problem, sites):
         precision, shift = sites.precision.copy(), sites.shift.copy()
         precision[others], shift[others] = match.precision, match.shift
         sites = Sites(precision, shift)
-    return problem.model.posterior(counts * sites.precision, counts * sites.shift)
+    return problem.posterior(sites)

@@ -174,7 +174,9 @@ class InducedProcess:
         solved = self._features @ basis.map.T
         root = inference.posterior.belief.root
         projected = (self._features @ root) * precision[:, np.newaxis]
-        diagonal = 0.5 * (weights**2 - precision + column_squares(projected.T))
+        # Copies of a row have remainders of their own: squares are of one copy each.
+        squares = weights**2 / self._counts, column_squares(projected.T) / self._counts
+        diagonal = 0.5 * (squares[0] - precision + squares[1])
         cross = 0.5 * (
             np.outer(weights, weights @ solved)
             - precision[:, np.newaxis] * solved

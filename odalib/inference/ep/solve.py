@@ -7,7 +7,7 @@ import numpy as np
 from odalib.inference.ep.gaussians.model import LostDefiniteness, Posterior
 from odalib.inference.ep.likelihood import Cavity
 from odalib.inference.ep.solvers import SOLVERS
-from odalib.inference.ep.solvers.problem import Problem, Sites
+from odalib.inference.ep.solvers.problem import Problem, Sites, too_wide
 
 __all__ = ["Inference", "infer"]
 
@@ -159,9 +159,18 @@ def fits(name, problem):
 
 
 def attempt(problem, name, start, tol, max_iter):
-    """One solver's result, with the evidence of its last sites."""
+    """One solver's result, with the evidence of its last sites.
+
+    Raises
+    ------
+    LostDefiniteness
+        Where it has come to no posterior whose cavities are proper.
+    """
     run = SOLVERS[name].run(problem, start, tol, max_iter)
     last = run.iterate
+    if problem.improper(last.cavity).any():
+        # They have no moments to match, nor an evidence.
+        raise too_wide()
     return Inference(
         last.posterior,
         last.sites,

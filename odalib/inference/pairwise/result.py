@@ -7,6 +7,8 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from odalib.inference.saving import SavesFields
+
 __all__ = ["Estimate", "PairwiseInference", "Solution"]
 
 
@@ -48,7 +50,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairwiseInference:
+class PairwiseInference(SavesFields):
     """Marginals of a pairwise model, and how they were found.
 
     Attributes

@@ -77,6 +77,19 @@ def test_merging_down_takes_the_least_rise_of_all_pairs(name, n_left):
     assert_same(merged, expected)
 
 
+def test_two_that_merged_cost_what_their_mean_costs():
+    """Of weights of one fifth each, merging 0, 1 and 2.1 costs 0.1, then 2 / 15 1.6^2.
+
+    The last two, merged, cost 0.1 times 3.8, which is between that and what a mean
+    without its own merge taken off would cost.
+    """
+    points = np.array([0.0, 1.0, 2.1, 100.0, 100.0 + np.sqrt(3.8)])[:, np.newaxis]
+    codebook = Codebook(points, np.full(5, 0.2))
+    assert 2.0 / 15.0 * 1.6**2 < 0.1 * 3.8 < 2.0 / 15.0 * 1.6**2 + 2.0 / 3.0 * 0.1
+    _, groups = merge_down(codebook, as_divergence("squared_euclidean"), 3)
+    assert list(groups) == [0, 0, 0, 1, 2]
+
+
 @pytest.mark.parametrize("quantile", [0.0, 0.1, 0.4, 1.0])
 @names
 def test_merging_close_codevectors_takes_the_closest_of_all_pairs(name, quantile):

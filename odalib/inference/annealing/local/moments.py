@@ -22,6 +22,7 @@ from odalib.inference.annealing.local.linear_fits import (
 )
 from odalib.inference.annealing.rows import RowBlocks
 from odalib.inference.annealing.stochastic import step_size
+from odalib.inference.saving import SavesFields
 
 __all__ = [
     "MomentCells",
@@ -48,7 +49,7 @@ INHERITED_ROWS = 8.0
 
 
 @dataclass(frozen=True)
-class MomentCells(Cells):
+class MomentCells(SavesFields, Cells):
     """Linear models of the cells of a partition, or constants.
 
     Attributes

@@ -132,6 +132,8 @@ def _best_round(rounds):
         return first
     best = min(learnt, key=attrgetter("loss"))
     gain = first.errors - best.errors
+    # In units of the largest, a power of two, whose squares no float overflows.
+    gain = np.ldexp(gain, -np.frexp(np.abs(gain).max())[1])
     total = first.weights.sum()
     mean = first.weights @ gain / total
     # A weight is so many rows, each with an error of its own.

@@ -186,9 +186,13 @@ class WeightMoving(MovingPosterior):
         else:
             basis, length = np.linalg.qr(projected.T)
         # The covariance becomes root (I + P' dT P)^-1 root', P the rows projected.
-        values, vectors = np.linalg.eigh(
-            np.eye(len(length)) + (length * precision) @ length.T
-        )
+        narrowing = np.eye(len(length)) + (length * precision) @ length.T
+        if not np.isfinite(narrowing).all():
+            raise LostDefiniteness(
+                "The latent values have grown beyond floats. Scale the features, or "
+                "use a narrower prior."
+            )
+        values, vectors = np.linalg.eigh(narrowing)
         if values[0] <= 0:
             raise LostDefiniteness(
                 "The precision of the weights is not positive definite any more."

@@ -21,6 +21,8 @@ __all__ = [
 BLOCK_ROWS = 4096
 # A pivot, of a unit diagonal, below this has lost half of its digits.
 SMALLEST_PIVOT = 1e-8
+# Number that is above zero.
+SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
 
 
 def unit_factor(gram):
@@ -94,12 +96,15 @@ def column_squares_at_most(rows):
 
 
 def squares_at_most(highest, lowest):
-    """`column_squares_at_most` of columns that reach so high and so low, (d,) each."""
+    """`column_squares_at_most` of columns that reach so high and so low, (d,) each.
+
+    Zero only of columns that are.
+    """
     largest = np.maximum(np.abs(highest), np.abs(lowest))
     if ((highest == lowest) & (largest > 0)).any():
         half_range = 0.5 * (highest - lowest)
         largest = np.where(half_range > 0, half_range, largest)
-    return largest**2
+    return np.maximum(largest**2, np.where(largest > 0, SMALLEST, 0.0))
 
 
 def column_squares(matrix):

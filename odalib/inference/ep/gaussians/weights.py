@@ -18,6 +18,7 @@ from odalib.inference.ep.gaussians.rows import (
     spans,
     unit_factor,
 )
+from odalib.inference.saving import SavesFields
 
 __all__ = [
     "DenseBelief",
@@ -57,7 +58,7 @@ class WeightBelief:
 
 
 @dataclass(frozen=True, eq=False)
-class RowsBelief(WeightBelief):
+class RowsBelief(SavesFields, WeightBelief):
     """Independent weights that fewer rows than weights have told something about.
 
     The precision is ``diag(1 / variances) + Z' Z``: nothing of size (d, d) is

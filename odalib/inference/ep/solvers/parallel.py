@@ -6,7 +6,7 @@ import numpy as np
 
 from odalib.inference.ep.gaussians.model import LostDefiniteness
 from odalib.inference.ep.solvers.anderson import Anderson
-from odalib.inference.ep.solvers.problem import Run, Sites, Solver
+from odalib.inference.ep.solvers.problem import Run, Sites, Solver, too_wide
 
 __all__ = [
     "LAPLACE_STEPS",
@@ -17,7 +17,6 @@ __all__ = [
     "extrapolated",
     "laplace_sites",
     "laplace_step",
-    "no_step",
     "stacked",
 ]
 
@@ -132,15 +131,7 @@ def step(problem, origin, target):
             if not problem.improper(reached.cavity).any():
                 return reached, halvings
         target = origin.towards(target.precision, target.shift, 0.5)
-    raise no_step()
-
-
-def no_step():
-    """Error of a problem in which no step, however short, can be made."""
-    return LostDefiniteness(
-        "No step leaves proper cavities: the prior covariance is too large for its "
-        "smallest digits to count. Scale the features, or use a narrower prior."
-    )
+    raise too_wide()
 
 
 def accelerate(anderson, counts, iterate, target):
@@ -179,15 +170,13 @@ def extrapolated(proposal, target):
 def laplace_sites(problem):
     """Sites of a Gaussian at the mode, or nearly there; else those that say least."""
     sites = problem.first_sites()
-    posterior = problem.model.posterior(sites.precision, sites.shift)
+    posterior = problem.posterior(sites)
     for _ in range(LAPLACE_STEPS):
         following = laplace_step(problem.likelihood, posterior.mean)
         if following is None:
             return sites
         sites = following
-        posterior = problem.model.posterior(
-            problem.counts * sites.precision, problem.counts * sites.shift
-        )
+        posterior = problem.posterior(sites)
     return sites
 
 

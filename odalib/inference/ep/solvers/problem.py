@@ -6,7 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
-from odalib.inference.ep.gaussians.model import GaussianModel, Posterior
+from odalib.inference.ep.gaussians.model import (
+    GaussianModel,
+    LostDefiniteness,
+    Posterior,
+)
 from odalib.inference.ep.likelihood import Cavity, Expectation, Likelihood, Match
 
 __all__ = [
@@ -21,6 +25,7 @@ __all__ = [
     "largest_move",
     "misfit",
     "sites_evidence",
+    "too_wide",
 ]
 
 # Weight, in a residual, of the errors of all sites together.
@@ -67,14 +72,33 @@ class Problem:
 
     def iterate(self, sites: Sites) -> "Iterate":
         """Posterior and cavities of the given sites."""
-        posterior = self.model.posterior(
-            self.counts * sites.precision, self.counts * sites.shift
-        )
+        posterior = self.posterior(sites)
         cavity = posterior.cavity(sites.precision, sites.shift)
         return Iterate(sites, posterior, cavity, self.likelihood)
 
+    def posterior(self, sites: Sites) -> Posterior:
+        """Posterior of all copies of the given sites.
+
+        Raises
+        ------
+        LostDefiniteness
+            Where there is none, or its moments are more than floats hold.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            posterior = self.model.posterior(
+                self.counts * sites.precision, self.counts * sites.shift
+            )
+        if not np.isfinite(posterior.log_normaliser):
+            raise too_wide()
+        return posterior
+
     def residual(self, iterate: "Iterate") -> float:
-        """How far sites are from those that match; see `distance`."""
+        """How far sites are from those that match; see `distance`.
+
+        Infinite where a cavity is improper, and no site matches.
+        """
+        if self.improper(iterate.cavity).any():
+            return np.inf
         return self.distance(iterate, iterate.match)
 
     def distance(self, iterate: "Iterate", target: Match | Expectation) -> float:
@@ -163,6 +187,15 @@ class Solver(ABC):
         return iterate.posterior.log_normaliser + sites_evidence(
             problem.counts, iterate
         )
+
+
+def too_wide() -> LostDefiniteness:
+    """Error of a prior that leaves no digits for what the data say."""
+    return LostDefiniteness(
+        "No step leaves proper cavities: the prior covariance is too large for its "
+        "smallest digits to count. Scale the features, remove their offset, or use a "
+        "narrower prior."
+    )
 
 
 def improper(likelihood: Likelihood, cavity: Cavity) -> np.ndarray:

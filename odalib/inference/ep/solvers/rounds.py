@@ -35,9 +35,8 @@ from odalib.inference.ep.solvers.parallel import (
     LAPLACE_STEPS,
     RETREATS,
     Damping,
-    no_step,
 )
-from odalib.inference.ep.solvers.problem import SHIFT
+from odalib.inference.ep.solvers.problem import SHIFT, too_wide
 
 __all__ = ["Outcome", "Rounds", "WeightGaussian", "infer_in_rounds", "weigh"]
 
@@ -195,7 +194,7 @@ def step(prior: DenseBelief, totals: Totals) -> Rounds:
             return posterior, matched, halvings, n_improper
         n_improper += matched.n_improper
         totals = yield Retreat()
-    raise no_step()
+    raise too_wide()
 
 
 def advance(matched: Matched, share: float, response: np.ndarray) -> Rounds:

@@ -37,7 +37,7 @@ class Sequential(Solver):
     def run(self, problem, sites, tol, max_iter):
         iterate = problem.iterate(problem.first_sites() if sites is None else sites)
         # Sites to start from may be those looked for.
-        residuals = [] if sites is None else [current_residual(problem, iterate)]
+        residuals = [] if sites is None else [problem.residual(iterate)]
         n_improper, best, waited = 0, np.inf, 0
         while len(residuals) < max_iter and not (residuals and residuals[-1] <= tol):
             if waited == STALLED:
@@ -47,22 +47,15 @@ class Sequential(Solver):
                 following = problem.iterate(sites)
             except LostDefiniteness:
                 # The same would be lost again: the last iterate is all there is.
-                residuals.append(current_residual(problem, iterate))
+                residuals.append(problem.residual(iterate))
                 break
             n_improper += skipped
             iterate = following
-            residuals.append(current_residual(problem, iterate))
+            residuals.append(problem.residual(iterate))
             waited += 1
             if residuals[-1] <= best / 2:
                 best, waited = residuals[-1], 0
         return Run(iterate, residuals, residuals[-1] <= tol, n_improper)
-
-
-def current_residual(problem, iterate):
-    """Residual of an iterate; infinite where a cavity is improper."""
-    if problem.improper(iterate.cavity).any():
-        return np.inf
-    return problem.residual(iterate)
 
 
 class SinglePass(Solver):
@@ -77,12 +70,14 @@ class SinglePass(Solver):
         return Run(problem.iterate(sites), [], True, skipped)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def sweep(problem, iterate, block_size):
     """Match every site once, in order.
 
     Returns
     -------
     sites : Sites
+        Perhaps not finite, where moments are more than floats hold.
     n_improper : int
         Sites passed over.
     """

@@ -1,0 +1,175 @@
+"""Breaks of expectation propagation, assumed-density filtering and processes."""
+
+from tests.mutations.mutation import Mutation
+
+__all__ = ["MUTATIONS"]
+
+INFERENCE = "odalib/inference/ep"
+TESTS = "tests/inference/ep"
+ADF = "odalib/kernels/reference/adf.py"
+
+MUTATIONS = (
+    Mutation(
+        "cavity-sign",
+        "cavity means have a site twice, not none of it",
+        f"{INFERENCE}/likelihood.py",
+        "return cls(1.0 - precision * variance, mean - variance * shift, variance)",
+        "return cls(1.0 - precision * variance, mean + variance * shift, variance)",
+        (f"{TESTS}/test_truth.py::test_five_latent_values",),
+    ),
+    Mutation(
+        "tilted-variance",
+        "tilted variances do without the noise",
+        f"{INFERENCE}/probit.py",
+        "variance=variance / total * denominator,",
+        "variance=variance / total * variance * functions.excess_slope,",
+        (f"{TESTS}/test_probit.py::test_moments_and_sites",),
+    ),
+    Mutation(
+        "mills-cancels",
+        "one less a product that is nearly one, far below zero",
+        f"{INFERENCE}/mills.py",
+        "slope = excess * (2.0 * h - excess)",
+        "slope = 1.0 - (x + excess) * excess",
+        (f"{TESTS}/test_probit.py::test_functions_of_z",),
+    ),
+    Mutation(
+        "normal-tail",
+        "log probabilities of improbable labels overflow",
+        f"{INFERENCE}/probit.py",
+        "    return log_ndtr(z)\n",
+        "    return np.log(np.maximum(np.exp(log_ndtr(z)), 1e-300))\n",
+        (f"{TESTS}/test_probit.py::test_log_predictive",),
+    ),
+    Mutation(
+        "evidence-term-dropped",
+        "the log evidence does without what sites and cavities combine to",
+        f"{INFERENCE}/solvers/problem.py",
+        "counts @ (iterate.match.log_norm - combined)",
+        "counts @ iterate.match.log_norm",
+        (f"{TESTS}/test_truth.py::test_five_latent_values",),
+    ),
+    Mutation(
+        "log-determinant-halved",
+        "half of the log determinant of a covariance is lost",
+        f"{INFERENCE}/gaussians/covariance.py",
+        "-np.log(np.diag(self._factor)).sum()",
+        "-0.5 * np.log(np.diag(self._factor)).sum()",
+        (f"{TESTS}/test_gaussians.py::test_posterior_is_what_inversion_gives",),
+    ),
+    Mutation(
+        "site-damping",
+        "precisions of sites are damped, shifts are not",
+        f"{INFERENCE}/solvers/problem.py",
+        "self.shift + damping * (shift - self.shift),",
+        "self.shift + (shift - self.shift),",
+        (f"{TESTS}/test_damping.py",),
+    ),
+    Mutation(
+        "damping-lost",
+        "parallel updates are never damped",
+        f"{INFERENCE}/solvers/parallel.py",
+        "self.share = max(self.share * DAMPING, FLOOR)",
+        "self.share = max(self.share, FLOOR)",
+        (f"{TESTS}/test_damping.py",),
+    ),
+    Mutation(
+        "copies-of-a-shift",
+        "weights count for the precisions of sites alone",
+        f"{INFERENCE}/solvers/problem.py",
+        "self.counts * sites.precision, self.counts * sites.shift\n",
+        "self.counts * sites.precision, sites.shift\n",
+        (f"{TESTS}/test_weights.py::test_copies_are_repeated_rows",),
+    ),
+    Mutation(
+        "row-not-left-out",
+        "a row that is left out stays in",
+        f"{INFERENCE}/leave_one_out.py",
+        "counts[site] -= 1.0",
+        "counts[site] -= 0.0",
+        (f"{TESTS}/test_left_out.py",),
+    ),
+    Mutation(
+        "downdate-sign",
+        "a site makes the covariance of all latent values larger",
+        f"{INFERENCE}/gaussians/dense.py",
+        "-precision[0] * gain, column",
+        "precision[0] * gain, column",
+        (
+            f"{TESTS}/test_gaussians.py"
+            "::test_moving_posterior_is_the_posterior_of_the_moved_sites",
+        ),
+    ),
+    Mutation(
+        "evidence-slope-sign",
+        "the search of prior variances goes down the log evidence",
+        f"{INFERENCE}/evidence.py",
+        "0.5 * (told - moved) * units",
+        "0.5 * (moved - told) * units",
+        ("tests/test_ep_probit.py::test_the_evidence_is_largest",),
+    ),
+    Mutation(
+        "told-by-the-data",
+        "what the data tell of weights in Gram space has the prior variance squared",
+        f"{INFERENCE}/gaussians/linear.py",
+        "return variances * pulled**2, variances * column_squares(inner)",
+        "return variances * pulled**2, variances**2 * column_squares(inner)",
+        (f"{TESTS}/test_gaussians.py::test_what_the_data_tell_of_every_weight",),
+    ),
+    Mutation(
+        "process-gradient-sign",
+        "one term of the slope of a process's log evidence has the wrong sign",
+        f"{INFERENCE}/process.py",
+        "np.outer(posterior.weights, posterior.weights) - posterior.reduction",
+        "np.outer(posterior.weights, posterior.weights) + posterior.reduction",
+        ("tests/test_gaussian_process_slopes.py",),
+    ),
+    Mutation(
+        "inducing-gradient-sign",
+        "the slope in the covariance of inducing points has the wrong sign",
+        f"{INFERENCE}/process.py",
+        "return 2.0 * cross, -solved.T @ cross, diagonal",
+        "return 2.0 * cross, solved.T @ cross, diagonal",
+        ("tests/test_gaussian_process_slopes.py",),
+    ),
+    Mutation(
+        "spin-cavity-sign",
+        "the cavity precision enters the norm of a spin with the wrong sign",
+        f"{INFERENCE}/spin.py",
+        "log_norm=log_two_cosh(field) - 0.5 * cavity.precision",
+        "log_norm=log_two_cosh(field) + 0.5 * cavity.precision",
+        (f"{TESTS}/test_spin.py::test_moments_of_a_spin_by_definition",),
+    ),
+    Mutation(
+        "adf-covariance-sign",
+        "a row makes the covariance of the weights larger",
+        ADF,
+        "dger(-shrinkage, direction",
+        "dger(shrinkage, direction",
+        ("tests/kernels/test_adf.py::test_factor",),
+    ),
+    Mutation(
+        "forgetting-not-squared",
+        "covariances forget as means do",
+        ADF,
+        "            left *= left\n            covariance *= left\n",
+        "            covariance *= left\n",
+        ("tests/kernels/test_adf.py::test_covariance",),
+    ),
+    Mutation(
+        "copies-in-succession",
+        "copies of a row are visited one right after the other",
+        f"{INFERENCE}/orderings.py",
+        "np.column_stack([hashes, place])",
+        "np.column_stack([hashes, 0.0 * place])",
+        (f"{TESTS}/test_adf.py::test_copies_are_visited_at_random_times",),
+    ),
+    Mutation(
+        "rest-of-a-weight-first",
+        "the part of a weight is seen before its whole units",
+        ADF,
+        "chain(repeat(1.0, whole), repeat(rest, int(rest > 0.0)))",
+        "chain(repeat(rest, int(rest > 0.0)), repeat(1.0, whole))",
+        ("tests/kernels/test_adf.py", "tests/kernels/test_adf_compiled.py"),
+    ),
+)
