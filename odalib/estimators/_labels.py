@@ -138,10 +138,14 @@ def classes_of(estimator, labels):
         check_classification_targets(labels)
     classes = np.unique(labels)
     if len(classes) == 1:
+        advice = (
+            "Where others are to come, announce them: partial_fit(X, y, classes=...)."
+            if hasattr(estimator, "partial_fit")
+            else "Give rows of another class, too."
+        )
         raise ValueError(
             f"{type(estimator).__name__} learns to tell classes apart, but the rows "
-            f"of positive weight are all of one class, {classes.item(0)!r}. Where "
-            "others are to come, announce them: partial_fit(X, y, classes=...)."
+            f"of positive weight are all of one class, {classes.item(0)!r}. {advice}"
         )
     return classes
 

@@ -100,6 +100,41 @@ def refuse_collection(name, array):
 
 
 @contextmanager
+def placed(name, array):
+    """Say in a note of scikit-learn's error where the first NaN or infinity is."""
+    try:
+        yield
+    except ValueError as error:
+        place = None
+        if "contains NaN" in str(error):
+            place = _first_where(np.isnan, array)
+        elif "contains infinity" in str(error):
+            place = _first_where(np.isinf, array)
+        if place is not None:
+            error.add_note(f"The first of {name} is in {place}.")
+        raise
+
+
+def _first_where(condition, array):
+    """Row and column, by name where there are names, of the first such number."""
+    if sp.issparse(array):
+        entries = array.tocoo()
+        at = np.flatnonzero(condition(entries.data))
+        places = np.stack([entries.row[at], entries.col[at]], axis=1)
+        places = places[np.lexsort(places.T[::-1])]
+    else:
+        try:
+            places = np.argwhere(condition(np.asarray(array, dtype=np.float64)))
+        except (TypeError, ValueError, OverflowError):
+            return None
+    if not len(places):
+        return None
+    row, column = places[0].tolist()
+    names = getattr(array, "columns", None)
+    return f"row {row}, column {column if names is None else repr(names[column])}"
+
+
+@contextmanager
 def as_floats(name):
     """Within it, numbers that no float holds are refused as infinities are.
 
@@ -158,7 +193,7 @@ def validate_rows(estimator, X, *, reset, missing=False, finite=True):
     """
     if reset or not (_is_formed(estimator, X) and (not finite or _has_finite_sum(X))):
         refuse_collection("X", X)
-        with as_floats("X"):
+        with placed("X", X), as_floats("X"):
             X = validate_data(
                 estimator,
                 X,
@@ -200,7 +235,7 @@ def validate_structures(estimator, X, *, reset):
     refuse_collection("X", X)
     kernel = estimator.kernel
     if kernel is None or kernel.requires_vector_input:
-        with as_floats("X"):
+        with placed("X", X), as_floats("X"):
             return validate_data(
                 estimator, X, reset=reset, dtype=[np.float64, np.float32]
             )

@@ -158,7 +158,10 @@ def fit_stream(
             if run.n_batches % every == 0:
                 run.save()
     if run.n_samples == 0:
-        raise ValueError("The stream is empty: there is nothing to learn from it.")
+        raise ValueError(
+            "The stream is empty: there is nothing to learn from it. A reader that was "
+            "used is exhausted; open it anew."
+        )
     if run.n_batches > n_resumed and run.n_batches % every:
         run.save()
     return StreamResult(

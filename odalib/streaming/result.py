@@ -166,7 +166,10 @@ class StreamResult:
         if name is None and len(names) == 1:
             (name,) = names
         if name not in names:
-            raise ValueError(f"There is no score {name!r}; there are {names}.")
+            raise ValueError(
+                f"There is no score {name!r}; there are {names}, those of scoring in "
+                "fit_stream."
+            )
         if window is not None and window < 1:
             raise ValueError(f"window={window} must be at least one batch.")
         return self.records.curve(name, window)
