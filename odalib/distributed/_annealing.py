@@ -16,7 +16,11 @@ from odalib.estimators._sklearn import validate_parameters
 from odalib.estimators._state import draws_kept_on_failure
 from odalib.estimators._threads import single_threaded_blas
 from odalib.inference.annealing.batch import Batch, join
-from odalib.inference.annealing.bregman import check_range, check_weighted_squares
+from odalib.inference.annealing.bregman import (
+    check_counts,
+    check_range,
+    check_weighted_squares,
+)
 from odalib.inference.annealing.fit import SAMPLE_SIZE, fit_on
 from odalib.inference.annealing.grown import fit_layers
 from odalib.inference.annealing.layer import Layer
@@ -44,7 +48,7 @@ class DistributedAnnealer(DistributedEstimator):
         validate_parameters(estimator)
         self._check_parameters(estimator)
         blocks = Blocks.of(X, y, sample_weight, self.client)
-        _check_sizes(blocks)
+        _check_sizes(blocks, has_targets=y is not None)
         blocks, learnt = self._with_targets(estimator, blocks.usable(), y)
         # A generator goes on from fit to fit: of that which was given, not of a copy.
         seed = check_random_state(self.estimator.random_state).randint(2**31)
@@ -101,11 +105,14 @@ class DistributedAnnealer(DistributedEstimator):
         return solution.codebook, NO_CELLS, None
 
 
-def _check_sizes(blocks):
-    """Raise ValueError where squares of entries would overflow or vanish."""
+def _check_sizes(blocks, has_targets):
+    """Raise ValueError where entries or weights overflow or vanish in sums."""
     largest = np.array([[blocks.largest]], dtype=blocks.dtype)
     check_range(largest)
-    check_weighted_squares(largest, np.array([blocks.total_weight]))
+    weights = blocks.weights_at_the_ends
+    check_weighted_squares(largest, weights)
+    if has_targets:
+        check_counts(weights)
 
 
 def _gathered(blocks):

@@ -138,6 +138,16 @@ class Blocks:
         return sum(one.total_weight for one in self.reports)
 
     @property
+    def weights_at_the_ends(self):
+        """Weights of the least and the sum of all that the rows have, shape (2 n,).
+
+        Of every block the least weight above zero, and the sum of its others.
+        """
+        least = np.array([one.least_weight for one in self.reports])
+        total = np.array([one.total_weight for one in self.reports])
+        return np.concatenate([least, total - least])
+
+    @property
     def largest(self):
         """Largest absolute value of an entry of the rows."""
         return max(one.largest for one in self.reports)

@@ -237,7 +237,8 @@ class Report:
     n_rows, n_features : int
     n_weightless : int
         Rows of weight zero.
-    total_weight : float
+    total_weight, least_weight : float
+        Sum of the weights, and the least of those above zero.
     largest, largest_target : float
         Largest absolute value of an entry, and of a target that is a number.
     problems : tuple of str
@@ -248,6 +249,7 @@ class Report:
     n_features: int
     n_weightless: int = 0
     total_weight: float = 0.0
+    least_weight: float = 0.0
     largest: float = 0.0
     largest_target: float = 0.0
     problems: tuple[str, ...] = ()
@@ -264,11 +266,15 @@ def report(block):
     if problems or rows.size == 0:
         return [Report(len(rows), n_features, problems=problems)]
     n_weightless = int(np.count_nonzero(weights == 0.0))
-    total, largest_target = float(weights.sum()), 0.0
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    least = float(np.min(weights, where=weights > 0.0, initial=total))
+    largest_target = 0.0
     if targets is not None and targets.dtype.kind in "fiu":
         largest_target = float(np.abs(targets.astype(np.float64)).max())
     largest = float(largest_size(rows))
-    return [Report(len(rows), n_features, n_weightless, total, largest, largest_target)]
+    numbers = (n_weightless, total, least, largest, largest_target)
+    return [Report(len(rows), n_features, *numbers)]
 
 
 def _shape_problems(rows, targets, weights):

@@ -10,6 +10,7 @@ from odalib.distributed._ground import DistantRows, added, distant_ground
 from odalib.estimators._metric import check_metric
 from odalib.estimators.oda_regressor import ODARegressor as InMemoryRegressor
 from odalib.inference.annealing.batch import Batch
+from odalib.inference.annealing.bregman import check_weighted_squares
 from odalib.inference.annealing.local.moments import as_held_out, mean_divergence
 from odalib.inference.annealing.local.regression import errors_of, sums_of
 from odalib.inference.annealing.rows import RowBlocks
@@ -118,6 +119,8 @@ class ODARegressor(DistributedAnnealer):
             estimator._read_targets(None)
         check_metric(estimator, np.empty((0, blocks.n_features)))
         blocks = blocks.remade(_read, estimator)
+        largest = np.array([blocks.largest_target])
+        check_weighted_squares(largest, blocks.weights_at_the_ends, "y")
         return blocks, {"_one_target": y.ndim == 1}
 
     def _ground(self, blocks, settings, n_jobs):

@@ -18,7 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from odalib.estimators._binary import from_magnetisations, to_spins
 from odalib.estimators._ising_reports import another_method, warn_of_correction
 from odalib.estimators._persistence import Versioned
-from odalib.estimators._sklearn import check_weights, validate_rows
+from odalib.estimators._scores import weighted_mean
+from odalib.estimators._sklearn import validate_rows
 from odalib.estimators._state import on_one_state
 from odalib.estimators._threads import single_threaded_blas
 from odalib.inference.pairwise.conditioning import corrected_inference, infer_missing
@@ -115,8 +116,9 @@ class BaseLearntModel(
             Sum over the columns, mean over the rows.
         """
         found = self.score_samples(X)
-        weights = None if sample_weight is None else check_weights(sample_weight, X)
-        return float(np.average(found, weights=weights))
+        if sample_weight is None:
+            return float(np.average(found))
+        return weighted_mean(found, sample_weight)
 
     @on_one_state
     def transform(self, X):
@@ -268,7 +270,7 @@ class BaseLearntModel(
     @property
     @on_one_state
     def correlations_(self):
-        """Covariances of spins under the model."""
+        """Covariances of spins under the model; NaN where inference failed."""
         check_is_fitted(self)
         return self._inferred.correlations.astype(self._dtype)
 

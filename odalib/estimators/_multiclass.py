@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from odalib.estimators._decomposition import Decomposition, probit_margins
 from odalib.estimators._narrowing import narrowed
 from odalib.estimators._persistence import Versioned
+from odalib.estimators._scores import ScoreMixin
 from odalib.estimators._sklearn import DocumentationLink, validate_rows
 from odalib.estimators._state import on_one_state
 from odalib.estimators._threads import single_threaded_blas
@@ -59,7 +60,7 @@ def moments_by_roots(rows, beliefs):
 
 
 class BaseProbitClassifier(
-    DocumentationLink, ClassifierMixin, Versioned, BaseEstimator
+    DocumentationLink, ScoreMixin, ClassifierMixin, Versioned, BaseEstimator
 ):
     """Base of the classifiers whose classes come from latent Gaussian values.
 

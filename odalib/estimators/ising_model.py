@@ -102,7 +102,8 @@ class IsingModel(DocumentationLink, BaseLearntModel):
     magnetisations_ : ndarray of shape (n_features,)
         Expected spins under the model.
     correlations_ : ndarray of shape (n_features, n_features)
-        Covariances of spins under the model.
+        Covariances of spins under the model. NaN where inference did not converge, or
+        did so to what is no minimum of its free energy.
     converged_ : bool
         Whether the fit met its tolerance, and inference its own. After `partial_fit`,
         whose steps have no tolerance, inference only.

@@ -18,6 +18,7 @@ from odalib.estimators._labels import (
     training_rows,
 )
 from odalib.estimators._metric import METRICS, check_metric, metric_features
+from odalib.estimators._scores import ScoreMixin
 from odalib.estimators._sklearn import (
     Interval,
     LevelCallbacks,
@@ -41,7 +42,7 @@ __all__ = ["ODAClassifier"]
 MAX_CODEVECTORS = 100
 
 
-class ODAClassifier(ClassifierMixin, BaseAnnealer):
+class ODAClassifier(ScoreMixin, ClassifierMixin, BaseAnnealer):
     """Classification by codevectors that carry a class, in memory or from a stream.
 
     Each class is annealed into codevectors of its own, all at one temperature, so that

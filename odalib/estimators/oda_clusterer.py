@@ -9,10 +9,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.utils.validation import check_is_fitted
 
 from odalib.estimators._annealing import BaseAnnealer, fitted_attribute
+from odalib.estimators._scores import weighted_mean
 from odalib.estimators._sklearn import (
     Interval,
     LevelCallbacks,
-    check_weights,
     fit_context,
     with_callbacks,
 )
@@ -405,9 +405,9 @@ class ODAClusterer(
             In units of the divergence; the higher the better.
         """
         divergences = self._on_rows(X, lambda tree, *args: tree.assign(*args)[1])
-        if sample_weight is not None:
-            sample_weight = check_weights(sample_weight, divergences[:, np.newaxis])
-        return -float(np.average(divergences, weights=sample_weight))
+        if sample_weight is None:
+            return -float(np.average(divergences))
+        return -weighted_mean(divergences, sample_weight)
 
     @on_one_state
     def at(self, *, n_clusters=None, temperature=None):

@@ -10,6 +10,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from odalib.estimators._annealing import BaseAnnealer, fitted_attribute
 from odalib.estimators._metric import METRICS, check_metric, metric_features
+from odalib.estimators._narrowing import narrowed
+from odalib.estimators._scores import ScoreMixin
 from odalib.estimators._sklearn import (
     HasMethods,
     Interval,
@@ -24,7 +26,7 @@ from odalib.estimators._sklearn import (
 )
 from odalib.estimators._state import on_one_state
 from odalib.inference.annealing.batch import Batch
-from odalib.inference.annealing.bregman import check_range
+from odalib.inference.annealing.bregman import check_range, check_weighted_squares
 from odalib.inference.annealing.local.base import LocalModels
 from odalib.inference.annealing.local.learners import CellLearners
 from odalib.inference.annealing.local.moments import MomentCells
@@ -38,7 +40,7 @@ __all__ = ["ODARegressor"]
 MAX_CODEVECTORS = 300
 
 
-class ODARegressor(RegressorMixin, BaseAnnealer):
+class ODARegressor(ScoreMixin, RegressorMixin, BaseAnnealer):
     """Regression by local models in the cells of codevectors, from batches or a stream.
 
     The rows are annealed into cells, and in each a local model is learnt beside: a
@@ -377,11 +379,19 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
             In the dtype of X.
         std : ndarray of the same shape
             Where asked for.
+
+        Raises
+        ------
+        ValueError
+            For targets or variances of them that the dtype of X does not hold.
         """
-        values, variance = self._on_rows(X, predictions)
-        values = self._as_published(values)
+        (values, variance), dtype = self._on_rows(
+            X, lambda tree, X, n_jobs: (predictions(tree, X, n_jobs), X.dtype)
+        )
+        values = self._as_published(narrowed(values, dtype, "Predictions of X"))
         if not return_std:
             return values
+        variance = narrowed(variance, dtype, "Variances of predictions of X")
         return values, self._as_published(np.sqrt(variance))
 
     @on_one_state
@@ -461,6 +471,8 @@ class ODARegressor(RegressorMixin, BaseAnnealer):
         targets = self._read_targets(y)
         check_consistent_length(rows, targets)
         weights = check_weights(sample_weight, rows)
+        if targets.size:
+            check_weighted_squares(targets, weights, "y")
         self._check_values(rows, reset)
         check_metric(self, rows)
         if not reset:

@@ -21,6 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from odalib.estimators._labels import read_labels
 from odalib.estimators._persistence import Versioned
 from odalib.estimators._sklearn import (
     HasMethods,
@@ -215,6 +216,9 @@ class PathSearchCV(BestEstimatorMixin, MetaEstimatorMixin, Versioned, BaseEstima
     def _fit(self, X, y, params):
         """Search, and fit the best."""
         parameter = path_parameter(self.estimator)
+        if is_classifier(self.estimator):
+            # Which scikit-learn's splitters and scorers do not take in all forms.
+            y = read_labels(self.estimator, y)
         X, y = indexable(X, y)
         routed = self._route(params)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))

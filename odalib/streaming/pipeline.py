@@ -8,7 +8,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import available_if
 
 from odalib.estimators._persistence import Versioned
-from odalib.estimators._sklearn import DocumentationLink, fit_context
+from odalib.estimators._sklearn import DocumentationLink, check_weights, fit_context
 from odalib.estimators._state import turn_of
 from odalib.streaming.steps import (
     FREEZES,
@@ -205,6 +205,9 @@ class StreamingPipeline(DocumentationLink, Versioned, Pipeline):
         named = {"classes": classes, "sample_weight": sample_weight}
         given = {name: value for name, value in named.items() if value is not None}
         metadata = self._route(given, params)
+        if sample_weight is not None:
+            # Scalers divide by sums of weights before the last step sees them.
+            check_weights(sample_weight, X)
         with turn_of(self), kept_on_failure([step for _, step in self.steps]):
             for place, (name, step) in enumerate(self.steps):
                 if is_absent(step):

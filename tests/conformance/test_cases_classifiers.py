@@ -224,6 +224,8 @@ def test_numbers_in_an_object_array_are_labels(estimator):
         assert model.classes_.tolist() == np.unique(labels).tolist()
         assert model.classes_.dtype.kind == labels.dtype.kind
         np.testing.assert_array_equal(model.predict(X), labels)
+        for given in (labels.astype(object), labels.astype(object)[:, None]):
+            assert model.score(X, given) == 1.0
 
 
 @every_classifier
@@ -235,6 +237,7 @@ def test_names_of_any_string_dtype_are_kept_whole(estimator):
         model = clone(estimator).fit(X, labels)
         assert list(map(str, model.classes_)) == ["a", "b"]
         assert list(map(str, model.predict(X))) == y.tolist()
+        assert model.score(X, labels) == 1.0
         if estimator in STREAMS.values():
             names = ["a", "b", "a-long-name"]
             model = clone(estimator).partial_fit(X, labels, classes=names)

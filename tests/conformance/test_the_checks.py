@@ -1,6 +1,7 @@
 """Every check passes a sound estimator, and fails one that has the fault it is for."""
 
 import pytest
+from hypothesis import settings
 
 from . import (
     broken_classifying,
@@ -78,6 +79,18 @@ def test_a_sound_estimator_passes(subject, check):
     check(subject)
 
 
+@pytest.fixture
+def many_examples():
+    """Let laws be tried so often that it does not matter on which examples."""
+    settings.register_profile("as before", parent=settings())
+    often = max(settings().max_examples, 300)
+    settings.register_profile("often", parent=settings(), max_examples=often)
+    settings.load_profile("often")
+    yield
+    settings.load_profile("as before")
+
+
+@pytest.mark.usefixtures("many_examples")
 @pytest.mark.parametrize(("check", "subject", "error", "match"), BREAKAGES, ids=_ids)
 def test_a_broken_estimator_fails(check, subject, error, match):
     with pytest.raises(error, match=match):

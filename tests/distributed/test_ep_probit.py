@@ -177,4 +177,4 @@ def test_worker_killed_in_mid_fit_costs_no_correctness(client, processes, monkey
     assert len(rounds) > 8
     np.testing.assert_array_equal(model.coef_, undisturbed.coef_)
     np.testing.assert_array_equal(model.log_evidence_, undisturbed.log_evidence_)
-    processes.wait_for_workers(2)
+    processes.wait_for_workers(2, timeout=60)

@@ -2,7 +2,6 @@
 
 import pickle
 import sys
-from itertools import count
 from types import SimpleNamespace
 
 import numpy as np
@@ -190,13 +189,14 @@ def test_pairs_may_be_solved_one_after_the_other(monkeypatch):
     assert_same(model, together, rtol=0.0)
 
 
-def say_improper(monkeypatch, module, calls):
-    """Let some calls, one for every match of a block, find a cavity improper."""
-    number = count()
+def say_improper(monkeypatch, module, numbers):
+    """Let some cavities, numbered as they are met, be improper whenever asked for."""
+    met = {}
 
     def improper(likelihood, cavity):
+        number, _ = met.setdefault(id(cavity), (len(met), cavity))
         found = np.zeros(len(cavity.share), dtype=bool)
-        found[0] = next(number) in calls
+        found[0] = number in numbers
         return found
 
     monkeypatch.setattr(module, "improper", improper)

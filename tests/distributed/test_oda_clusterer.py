@@ -154,7 +154,7 @@ def test_a_worker_that_is_killed_in_mid_fit_changes_nothing(processes, monkeypat
     assert len(killed) == 1
     assert len(rounds) > 7
     np.testing.assert_array_equal(found, expected)
-    processes.wait_for_workers(2)
+    processes.wait_for_workers(2, timeout=60)
 
 
 def test_rows_are_not_gathered(threads, monkeypatch):

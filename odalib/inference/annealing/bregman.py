@@ -238,7 +238,7 @@ def check_range(X, name="X"):
         )
 
 
-def check_weighted_squares(X, weights):
+def check_weighted_squares(X, weights, name="X"):
     """Raise ValueError where weights, alone or times squares, overflow or vanish.
 
     Parameters
@@ -246,6 +246,8 @@ def check_weighted_squares(X, weights):
     X : array or CSR matrix of shape (n, d)
         In the range of `check_range`.
     weights : array of shape (n,)
+    name : str, default='X'
+        What the squares are of.
     """
     total = float(weights.sum())
     least = float(weights.min()) or float(np.min(weights, where=weights > 0, initial=1))
@@ -262,8 +264,9 @@ def check_weighted_squares(X, weights):
     if square == 0.0 or np.finfo(float).tiny < total * square < np.inf:
         return
     raise ValueError(
-        f"sample_weight sums to {total:.3g}, and sums of weights times squares of X "
-        "overflow or vanish; weights count in proportion to each other, so scale them."
+        f"sample_weight sums to {total:.3g}, and sums of weights times squares of "
+        f"{name} overflow or vanish; weights count in proportion to each other, so "
+        "scale them."
     )
 
 

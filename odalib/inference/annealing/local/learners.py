@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from odalib.inference.annealing.bregman import LARGEST_POWER
 from odalib.inference.annealing.fit import anneal
 from odalib.inference.annealing.groups import group_codes, parents_of
 from odalib.inference.annealing.local.association import associate
@@ -38,6 +39,8 @@ __all__ = ["CellLearners", "LearnerCells"]
 
 # Associations below this are not worth a prediction.
 LEAST_SHARE = 1e-6
+# Predictions beyond this, which no target is, have squares that overflow in sums.
+LARGEST_PREDICTION = float(np.finfo(float).max) ** LARGEST_POWER
 
 
 @dataclass(frozen=True)
@@ -333,6 +336,13 @@ def _predicted(learner, rows, n_targets):
         raise ValueError(
             f"local_model={learner!r} predicted NaN or infinity. Scale the rows, or "
             "give a learner whose steps are smaller."
+        )
+    largest = np.abs(values).max(initial=0.0)
+    if largest > LARGEST_PREDICTION:
+        raise ValueError(
+            f"local_model={learner!r} predicted values up to {largest:.3g}, whose "
+            "squares overflow. Scale the rows, or give a learner whose steps are "
+            "smaller."
         )
     return values.reshape(n_rows, n_targets)
 

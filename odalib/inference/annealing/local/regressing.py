@@ -20,9 +20,8 @@ def predictions(tree, X, n_jobs):
     -------
     values : array of shape (n, m)
     variance : array of shape (n, m)
-        Both in the dtype of X.
+        Both as float64: they go by the targets, which a narrower X may not hold.
     """
-    dtype = X.dtype
     X, parents = tree.above(X, n_jobs)
     partition, cells = tree.finest.partition, tree.finest.cells
     rows = RowBlocks(X, np.ones(X.shape[0]), partition.shift, n_jobs)
@@ -32,5 +31,5 @@ def predictions(tree, X, n_jobs):
         return cells.predict(block, partition, own)
 
     parts = zip(*rows.map(on_block, len(partition.codebook)), strict=True)
-    values, variance = (np.concatenate(part).astype(dtype) for part in parts)
+    values, variance = (np.concatenate(part).astype(float) for part in parts)
     return values, variance
