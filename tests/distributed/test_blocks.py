@@ -176,7 +176,7 @@ def test_states_outlive_a_worker(processes):
     parts = np.split(ROWS, 12)
     own = reduce(add, (part.sum(axis=0) for part in parts)) + 180.0
     np.testing.assert_allclose(again, own, rtol=1e-12)
-    processes.wait_for_workers(2)
+    processes.wait_for_workers(2, timeout=60)
 
 
 FRAMED = dd.from_pandas(FRAME.assign(text="x"), npartitions=2)
