@@ -124,9 +124,11 @@ def _first_where(condition, array):
         places = places[np.lexsort(places.T[::-1])]
     else:
         try:
-            places = np.argwhere(condition(np.asarray(array, dtype=np.float64)))
+            with np.errstate(over="ignore"):
+                values = np.asarray(array, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
             return None
+        places = np.argwhere(condition(values))
     if not len(places):
         return None
     row, column = places[0].tolist()

@@ -312,3 +312,26 @@ SUBJECTS = (
     *DENSITIES,
     *TOOLS,
 )
+
+# They run code that another subject of their class runs, too, but for an option: what
+# takes long meets them at night.
+VARIANTS = frozenset(
+    {
+        "automatic",
+        "perturb",
+        "drift",
+        "batches",
+        "own divergence",
+        "itakura-saito",
+        "logistic",
+        "probit against the rest",
+        "probit by evidence",
+        "diagonal filtering",
+        "forgetting",
+        "gaussian processes of pairs",
+        "codevectors by resolutions",
+        "codevectors of counts",
+        "local models by resolutions",
+        "binarised",
+    }
+)
