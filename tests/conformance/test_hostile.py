@@ -117,6 +117,20 @@ def test_a_prior_that_leaves_no_digits_is_refused(solver):
             assert np.isfinite(model.log_evidence_).all()
 
 
+@of_kind(KIND, EPProbitClassifier)
+@pytest.mark.parametrize("prior_variance", ["evidence", "ard"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_offsets_that_leave_no_digits_are_named(prior_variance, form):
+    """Before, the search for the evidence took minutes, of the double loop."""
+    X, y = two_blobs()
+    half_range = np.ptp(X[:, 1]) / 2.0
+    offset = half_range * np.array([[0.0, 1e11]])
+    model = EPProbitClassifier(prior_variance)
+    with pytest.raises(ValueError, match=r"Column 1 of X .* Remove the offset"):
+        model.fit(form(X + 1.1 * offset), y)
+    assert np.isfinite(model.fit(form(X + 0.9 * offset), y).log_evidence_).all()
+
+
 @of_kind(KIND, *ANNEALERS)
 @pytest.mark.parametrize("cls", ANNEALERS)
 def test_rows_of_vanishing_weight_are_named(cls):

@@ -9,7 +9,14 @@ from .registry import SUBJECTS, VARIANTS
 from .suite import checks_for
 
 # Kinds that fit many times.
-COSTLY = ("hostile numbers", "atomic failure", "persistence")
+COSTLY = (
+    "hostile numbers",
+    "atomic failure",
+    "persistence",
+    "batches split and merged",
+    "clone and pickle",
+    "dtype and layout",
+)
 
 
 def marks(subject, check):

@@ -21,6 +21,8 @@ __all__ = [
 BLOCK_ROWS = 4096
 # A pivot, of a unit diagonal, below this has lost half of its digits.
 SMALLEST_PIVOT = 1e-8
+# Entries over half of the range of their column, above which it has few digits.
+MOST_OFFSET = 1e11
 # Number that is above zero.
 SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
 
@@ -86,7 +88,7 @@ def column_squares_at_most(rows):
     """Largest square of every column, shape (d,), once a constant one has its say.
 
     Where a column is constant, and so takes care of offsets, those that are not count
-    by half of their range.
+    by half of their range. Raises ValueError where that is lost beside the offset.
     """
     if isinstance(rows, np.ndarray):
         return squares_at_most(rows.max(axis=0), rows.min(axis=0))
@@ -98,11 +100,20 @@ def column_squares_at_most(rows):
 def squares_at_most(highest, lowest):
     """`column_squares_at_most` of columns that reach so high and so low, (d,) each.
 
-    Zero only of columns that are.
+    Zero only of columns that are. Raises ValueError as that does.
     """
     largest = np.maximum(np.abs(highest), np.abs(lowest))
     if ((highest == lowest) & (largest > 0)).any():
         half_range = 0.5 * (highest - lowest)
+        lost = np.flatnonzero((half_range > 0) & (largest > MOST_OFFSET * half_range))
+        if lost.size:
+            first = lost[0]
+            raise ValueError(
+                f"Column {first} of X holds values of {lowest[first]:.3g} that differ by "
+                f"{2.0 * half_range[first]:.3g} at most: what they tell is lost in "
+                "rounding. Remove the offset, as StandardScaler does, or leave the "
+                "column out."
+            )
         largest = np.where(half_range > 0, half_range, largest)
     return np.maximum(largest**2, np.where(largest > 0, SMALLEST, 0.0))
 
