@@ -109,8 +109,8 @@ def squares_at_most(highest, lowest):
         if lost.size:
             first = lost[0]
             raise ValueError(
-                f"Column {first} of X holds values of {lowest[first]:.3g} that differ by "
-                f"{2.0 * half_range[first]:.3g} at most: what they tell is lost in "
+                f"Column {first} of X holds values of {lowest[first]:.3g} that differ "
+                f"by {2.0 * half_range[first]:.3g} at most: what they tell is lost in "
                 "rounding. Remove the offset, as StandardScaler does, or leave the "
                 "column out."
             )
