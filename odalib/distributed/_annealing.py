@@ -13,7 +13,7 @@ from odalib.distributed._ground import distant_ground
 from odalib.distributed._sampling import draw_evenly
 from odalib.distributed._thin import DistributedEstimator
 from odalib.estimators._sklearn import validate_parameters
-from odalib.estimators._state import draws_kept_on_failure
+from odalib.estimators._state import draws_to_take_back
 from odalib.estimators._threads import single_threaded_blas
 from odalib.inference.annealing.batch import Batch, join
 from odalib.inference.annealing.bregman import (
@@ -39,8 +39,12 @@ class DistributedAnnealer(DistributedEstimator):
 
     def _fit(self, X, y, sample_weight):
         """Fitted estimator of the collections."""
-        with draws_kept_on_failure(self.estimator.random_state):
+        take_back = draws_to_take_back(self.estimator.random_state)
+        try:
             return self._annealed(X, y, sample_weight)
+        except BaseException:
+            take_back()
+            raise
 
     def _annealed(self, X, y, sample_weight):
         """Fitted estimator; the generator goes on, also where that fails."""

@@ -6,8 +6,7 @@ the estimator as it was, and other threads see the one or the other.
 """
 
 import os
-from contextlib import contextmanager
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from operator import is_
 from threading import RLock
 from weakref import WeakKeyDictionary
@@ -21,7 +20,7 @@ __all__ = [
     "all_or_nothing",
     "cached_fitted",
     "check_midstream",
-    "draws_kept_on_failure",
+    "draws_to_take_back",
     "on_one_state",
     "turn_of",
 ]
@@ -53,34 +52,25 @@ def all_or_nothing(method):
         with turn_of(self):
             before, after = vars(self).copy(), None
             draft = _of_attributes(self, before.copy())
-            generator = before.get("random_state")
-            if not isinstance(generator, np.random.RandomState):
-                generator = None
-            drawn = None if generator is None else generator.get_state()
+            take_back = draws_to_take_back(before.get("random_state"))
             try:
                 method(draft, *args, **kwargs)
                 after = _with_changes(vars(self), before, vars(draft))
                 self.__dict__ = after
             except BaseException:
-                if generator is not None and vars(self) is not after:
-                    generator.set_state(drawn)
+                if vars(self) is not after:
+                    take_back()
                 raise
         return self
 
     return learning
 
 
-@contextmanager
-def draws_kept_on_failure(random_state):
-    """Take back a generator, where one is given, if the block fails."""
-    is_generator = isinstance(random_state, np.random.RandomState)
-    drawn = random_state.get_state() if is_generator else None
-    try:
-        yield
-    except BaseException:
-        if is_generator:
-            random_state.set_state(drawn)
-        raise
+def draws_to_take_back(random_state):
+    """Give a function that takes a generator, if it is one, back to where it is now."""
+    if not isinstance(random_state, np.random.RandomState):
+        return lambda: None
+    return partial(random_state.set_state, random_state.get_state())
 
 
 def on_one_state(method):
